@@ -2,9 +2,9 @@
  * message.c - messages on stderr.
  *
  * Each message is formatted in one buffer and written with a single call, so
- * that lines of several programs in a pipeline do not mix.  The whole line is
- * made printable: external text cannot send control sequences to the terminal
- * even if a caller forgot message_name.
+ * that messages of several programs in a pipeline do not mix within a line.
+ * The whole line is made printable, so that external text cannot send control
+ * sequences to the terminal even if a caller forgot message_name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@
 static struct {
     const char *program; /* name without directories */
     bool quiet;
-    bool line; /* a line of message_line is on screen */
+    bool line; /* a line printed by message_line is on screen */
 } state = {"packstream", false, false};
 
 void message_init(const char *argv0)
@@ -37,7 +37,7 @@ void message_init(const char *argv0)
         return;
     slash = strrchr(argv0, '/');
     state.program = slash == NULL ? argv0 : slash + 1;
-    /* libtool runs programs of the build tree with this prefix. */
+    /* libtool adds this prefix to programs run from the build tree. */
     if (strncmp(state.program, "lt-", 3) == 0)
         state.program += 3;
 }
@@ -157,7 +157,7 @@ int message_failure(const char *what, const ps_error *err)
         err->text[0] != '\0' ? err->text : ps_result_text(err->code);
 
     message_error("%s: %s", message_name(what), why);
-    /* Usage and data errors have their own status; all others are failures. */
+    /* Usage and data errors have their own exit statuses. */
     switch (err->code) {
     case PS_ERR_ARGUMENT:
         return STATUS_USAGE;
@@ -187,7 +187,7 @@ const char *message_name(const char *name)
     size_t length = strlen(name);
     size_t i = 0;
 
-    /* Keep the end of a long path, which is more specific. */
+    /* Keep the end of a long path, which identifies the file better. */
     if (length >= NAME_BYTES)
         name += length - (NAME_BYTES - 1);
     for (; name[i] != '\0'; i++)

@@ -9,7 +9,7 @@
  *     options       option tables, parsing and --help
  *     pattern       output names with %d for the rank
  *     progress      the progress line on a terminal
- *     range         the value "A:B" that several programs take
+ *     range         a range of records, "A:B"
  *     report        totals as JSON; formatting of numbers
  *     signals       wait for input; catch signals that end a job
  *     threads       number of available processors
@@ -44,7 +44,7 @@ enum {
 void message_init(const char *argv0);
 const char *message_program(void);
 
-/* Warnings are suppressed after message_quiet(true). */
+/* Suppresses warnings from now on, or prints them again. */
 void message_quiet(bool quiet);
 void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
@@ -52,7 +52,7 @@ void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
 void message_note(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
 /*
- * Shows a line on the terminal until the next one replaces it.  The next
+ * Shows a line on the terminal until the next line replaces it.  The next
  * message erases it; message_wipe erases it without a message.  `text` is cut
  * to MESSAGE_COLUMNS bytes.
  */
@@ -71,7 +71,7 @@ void message_errno(const char *format, ...) MESSAGE_PRINTF(1, 2);
 int message_failure(const char *what, const ps_error *err);
 
 /*
- * Reports that memory is exhausted, in the library's words; returns
+ * Reports that memory is exhausted, with the library's text for it; returns
  * STATUS_FAILURE.
  */
 int message_memory(void);
@@ -80,7 +80,7 @@ int message_memory(void);
 int message_usage(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
 /*
- * Makes a name printable: control characters and bytes beyond ASCII become '?'.
+ * Makes a name printable: control characters and non-ASCII bytes become '?'.
  * Returns one of a few static buffers, which are reused in turn.
  */
 const char *message_name(const char *name);

@@ -26,13 +26,15 @@
 /* Longest label, in columns, with the help text on the same line. */
 #define LABEL_COLUMNS 28
 
-/* getopt_long returns LONG_BASE + index for a long name, else the letter. */
+/*
+ * getopt_long returns LONG_BASE + index for a long name, otherwise the letter.
+ */
 #define LONG_BASE 256
 
 const option_word option_token_types[] = {
     {"u16", PS_U16}, {"u32", PS_U32}, {NULL, 0}};
 
-/* Options of every program, carried out by option_parse itself. */
+/* Options of every program, handled by option_parse itself. */
 static const option_entry help_entry = {
     'h', "help", NULL, "show this help and exit", .at = 0};
 static const option_entry version_entry = {
@@ -41,11 +43,11 @@ static const option_entry version_entry = {
 /* The complete table and its translation for getopt_long. */
 typedef struct parser {
     const option_entry *entries[ENTRIES_MAX];
-    /* by entry; NUL if none or taken by an earlier entry */
+    /* letter of each entry; NUL if it has none or an earlier entry has it */
     char letters[ENTRIES_MAX];
     int n_entries; /* including --help and --version */
     struct option longs[ENTRIES_MAX + 1];
-    /* ':', then "x" or "x:" for each letter, NUL */
+    /* a colon, then "x" or "x:" for each letter, then NUL */
     char shorts[2 + 2 * ENTRIES_MAX];
 } parser;
 
@@ -150,8 +152,9 @@ static void print_help(const parser *p, const option_program *program)
 
 /*
  * Prints the table for build-aux/completion.awk, with fields separated by tabs.
- * The first line has the program's name and usage.  Each option has one line:
- * letter, name, metavar (in brackets if the value is optional), words, help.
+ * The first line has the program's name and usage.  A line for each option
+ * follows, with its letter, name, metavar (in brackets if the value is
+ * optional), words and help text.
  */
 static void print_table(const parser *p, const option_program *program)
 {
@@ -307,7 +310,7 @@ static void store(void *member, size_t size, uint64_t number)
  * Parsing
  */
 
-/* Writes the option as it was given: "-d" or "--depth". */
+/* Writes the option as the user gave it: "-d" or "--depth". */
 static void write_given(const parser *p, int code, char given[LABEL_BYTES])
 {
     if (code >= LONG_BASE)
@@ -317,7 +320,7 @@ static void write_given(const parser *p, int code, char given[LABEL_BYTES])
         (void)snprintf(given, LABEL_BYTES, "-%c", code);
 }
 
-/* Explains the '?' of getopt_long.  `word` is the argument. */
+/* Reports why getopt_long returned '?' for the argument `word`. */
 static void report_unknown(const parser *p, const char *word)
 {
     char given[LABEL_BYTES];
@@ -331,7 +334,7 @@ static void report_unknown(const parser *p, const char *word)
                                                 : "unknown option");
         return;
     }
-    /* An unknown long name, or an ambiguous prefix. */
+    /* The long name is unknown, or an ambiguous prefix. */
     length = strcspn(word + 2, "=");
     for (const struct option *o = p->longs; o->name != NULL; o++)
         if (strncmp(o->name, word + 2, length) == 0)
@@ -340,7 +343,7 @@ static void report_unknown(const parser *p, const char *word)
                         found > 1 ? "ambiguous" : "unknown");
 }
 
-/* Carries out an option found by getopt_long. */
+/* Applies an option found by getopt_long. */
 static option_outcome obey(const parser *p, int code,
                            const option_program *program, void *conf)
 {
@@ -370,7 +373,7 @@ static option_outcome obey(const parser *p, int code,
         if (kind == NUMBER_GOOD)
             store(member, entry->size, number);
         else if (kind == NUMBER_TOO_LARGE && entry->max == UINT64_MAX)
-            why = "exceeds the largest number, 18446744073709551615";
+            why = "exceeds the maximum, 18446744073709551615";
         else
             why = entry->why != NULL ? entry->why : describe_values(entry);
         break;
@@ -409,7 +412,7 @@ option_outcome option_parse(const option_program *program, int argc,
         print_table(&p, program);
         return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
     }
-    /* With 0, getopt_long restarts on every call; with 1, only on the first. */
+    /* 0 makes getopt_long restart, even if it was used before; 1 does not. */
     optind = 0;
     while (outcome == OPTION_RUN &&
            (code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1)
@@ -446,7 +449,7 @@ int option_check_type(ps_type given, const ps_schema *schema,
 {
     if (given == 0 || given == schema->token_type)
         return STATUS_OK;
-    return message_usage("%s: the records hold %s tokens, not %s",
+    return message_usage("%s: the records have %s tokens, not %s",
                          files_input_name(name),
                          ps_type_name(schema->token_type),
                          ps_type_name(given));

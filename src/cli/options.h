@@ -1,21 +1,22 @@
 /*
  * options.h - table-driven command lines.
  *
- * A program lists its options in a table.  Each entry has an option's names and
- * help text.  One of the macros below adds the values that the option takes and
- * the member of the program's struct that it sets.  option_parse parses the
- * command line, reports errors and prints --help:
+ * A program lists its options in a table.  Each entry has the names and the
+ * help text of an option.  One of the macros below adds the values that the
+ * option accepts and the struct member that it sets.  option_parse parses the
+ * command line, reports errors and prints the help:
  *
  *     static const option_entry entries[] = {
  *         {'d', "depth", "N", "the depth (default: 3)",
  *          OPTION_NUMBER(conf, depth, 1, 9)},
- *         {'q', "quiet", NULL, "say less", OPTION_FLAG(conf, quiet)},
+ *         {'q', "quiet", NULL, "no warnings", OPTION_FLAG(conf, quiet)},
  *         {0},
  *     };
  *
- * Shell completion is generated from the same table, printed by `prog
- * --options-table`.  It completes the words of an option; file or directory
- * names if the metavar is FILE or DIR; and comma-separated words if it is LIST.
+ * Shell completion is generated from the same table, which `prog
+ * --options-table` prints.  It completes the words of an option, file names if
+ * the metavar is FILE, directory names if it is DIR, and comma-separated words
+ * if it is LIST.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,9 +43,10 @@ typedef struct option_word {
 } option_word;
 
 /*
- * Sets a member, or the whole struct, from `value`, which is NULL if the option
- * was given without one.  Returns NULL, or the reason the value is refused
- * ("must be between 1 and 9"), in static storage.
+ * Sets a member, or several members of the struct, from `value`, which is NULL
+ * if the option was given without a value.  Returns NULL on success, otherwise
+ * the reason for refusing the value ("must be between 1 and 9"), in static
+ * storage.
  */
 typedef const char *option_setter(void *member, const char *value);
 
@@ -57,17 +59,17 @@ typedef struct option_entry {
     /* The remaining members are set by the macros below. */
     option_type type;
     size_t at; /* offset of the member in the struct, in bytes */
-    /* size of the member, in bytes: that of a bool, uint32_t or uint64_t */
+    /* size of the member, in bytes; it is a bool, uint32_t or uint64_t */
     size_t size;
     uint64_t min; /* range of numbers accepted; max 0: words only */
     uint64_t max; /* inclusive */
-    /* words accepted besides numbers, or by `set`; NULL: none */
+    /* words accepted in addition to numbers, or by `set`; NULL: none */
     const option_word *words;
     option_setter *set; /* for OPTION_TYPE_CALL */
     bool optional;      /* the value is optional, given as --long=VALUE */
     uint64_t constant;  /* stored if the option is given without a value */
-    size_t given;       /* offset of a bool set to true; 0: none */
-    /* reason a value is refused; NULL: built from the range and words */
+    size_t given;       /* offset of a bool to set to true; 0: none */
+    /* message for a refused value; NULL: built from the range and words */
     const char *why;
 } option_entry;
 
@@ -97,20 +99,21 @@ typedef struct option_entry {
 #define OPTION_TEXT(conf, member) \
     .type = OPTION_TYPE_TEXT, OPTION_MEMBER(conf, member)
 
-/* A function sets the whole struct, or a member. */
+/* A function that sets several members of the struct, or one member. */
 #define OPTION_CALL(setter) .type = OPTION_TYPE_CALL, .set = (setter)
 #define OPTION_CALL_FOR(conf, member, setter) \
     OPTION_CALL(setter), OPTION_MEMBER(conf, member)
 
-/* Use with any of the above: a bool records that the option was given. */
+/* Combined with any of the above: sets a bool if the option was given. */
 #define OPTION_GIVEN(conf, member) .given = offsetof(conf, member)
 
 /* Token types u16 and u32, as values of ps_type. */
 extern const option_word option_token_types[];
 
 /*
- * Checks that the records of the input `name` have the token type given by -t;
- * 0: not given.  Returns an exit status; prints a message on failure.
+ * Checks that the records of the input `name` have the token type `given` by
+ * the option -t (0: not given).  Returns an exit status and prints a message on
+ * failure.
  */
 int option_check_type(ps_type given, const ps_schema *schema,
                       const char *name);
@@ -125,17 +128,17 @@ typedef struct option_program {
 /* Result of option_parse. */
 typedef enum option_outcome {
     OPTION_RUN,  /* run the program; operands start at argv[*first] */
-    OPTION_DONE, /* --help or --version was printed: exit 0 */
-    OPTION_BAD,  /* error reported: exit STATUS_USAGE */
-    /* could not print them; reported: exit STATUS_FAILURE */
+    OPTION_DONE, /* printed --help or --version: exit 0 */
+    OPTION_BAD,  /* invalid command line, reported: exit STATUS_USAGE */
+    /* failed to print --help or --version, reported: exit STATUS_FAILURE */
     OPTION_FAILED
 } option_outcome;
 
 /*
  * Parses a command line into `conf`.  --help, -h (unless the table defines it)
- * and --version are added to every table.  They take effect as soon as they are
- * parsed; stdout was flushed and closed if this returns OPTION_DONE or
- * OPTION_FAILED.  Options and operands may be mixed; argv is then reordered.
+ * and --version are added to every table and take effect as soon as they are
+ * parsed.  On OPTION_DONE and OPTION_FAILED, stdout has been closed.  Options
+ * and operands may be mixed; argv is then reordered.
  */
 option_outcome option_parse(const option_program *program, int argc,
                             char **argv, void *conf, int *first);
@@ -162,8 +165,8 @@ bool option_number(const char *text, uint64_t min, uint64_t max,
                    uint64_t *number);
 
 /*
- * Returns the operands as file names and sets *n to their number; "-" alone if
- * there are none.
+ * Returns the operands as file names and sets *n to their number.  Without
+ * operands, returns the single name "-".
  */
 const char *const *option_files(int argc, char **argv, int first, int *n);
 

@@ -15,8 +15,8 @@
 #define RANK_BYTES 10
 
 /*
- * Parses the conversion after a %.  Returns its length in bytes, 0 if invalid.
- * *digits is the minimum number of digits, or -1 for "%%".
+ * Parses the conversion after a %.  Returns its length in bytes, or 0 if it is
+ * invalid.  *digits is set to the minimum number of digits, or -1 for "%%".
  */
 static size_t read_conversion(const char *at, int *digits)
 {

@@ -19,7 +19,7 @@
 #include "files/files.h"
 
 #define SHOW_EVERY_NS UINT64_C(100000000)
-/* earlier estimates are unreliable */
+/* Time before the first estimate; an earlier one would be unreliable. */
 #define LEFT_AFTER_NS UINT64_C(1000000000)
 #define CALLS_PER_LOOK 64
 
@@ -44,7 +44,7 @@ void progress_start(progress *p, bool wanted)
     p->shown_ns = p->started_ns;
 }
 
-/* Size of a regular file in bytes; 0 if it is another type. */
+/* Size of a regular file in bytes; 0 for any other type of file. */
 static uint64_t size_of(const char *name)
 {
     struct stat st;
@@ -97,7 +97,7 @@ typedef struct line {
     size_t length; /* at most MESSAGE_COLUMNS */
 } line;
 
-/* Appends a value, separated from the previous one by two spaces. */
+/* Appends a value, separated from the previous value by two spaces. */
 static void append(line *l, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 static void append(line *l, const char *format, ...)
@@ -127,7 +127,7 @@ static void append_amount(line *l, double amount, const char *unit)
            prefixes[i], unit);
 }
 
-/* Appends "42%" and, once it can be estimated, "0:08 left". */
+/* Appends "42%" and, once the time can be estimated, "0:08 left". */
 static void append_rest(progress *p, line *l, const progress_figures *figures)
 {
     const off_t at = lseek(figures->fd, 0, SEEK_CUR);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct progress {
-    bool active;        /* lines are shown */
+    bool active;        /* the line is shown */
     unsigned countdown; /* calls until the clock is read again */
     /* monotonic clock, in nanoseconds, as for all *_ns */
     uint64_t started_ns;
@@ -22,8 +22,8 @@ typedef struct progress {
     uint64_t all;
     uint64_t first;    /* bytes read when the first line was shown */
     uint64_t first_ns; /* time of the first line; 0: not shown yet */
-    uint64_t passed;   /* bytes of inputs that were read completely */
-    int n_passed;      /* number of such inputs */
+    uint64_t passed;   /* size of the inputs already read, in bytes */
+    int n_passed;      /* number of inputs already read */
 } progress;
 
 /* Values shown; zeros are omitted. */
@@ -35,7 +35,7 @@ typedef struct progress_figures {
     uint32_t capacity; /* in tokens; if set, efficiency is shown with `packs` */
     /* after progress_inputs: index of the current input, from 0 */
     int input;
-    int fd; /* its descriptor */
+    int fd; /* descriptor of the current input */
 } progress_figures;
 
 /* `wanted` is false with --quiet. */

@@ -11,7 +11,7 @@
 
 #include "cli/options.h"
 
-/* Parses a bound of `n` characters; `missing` is its value if `n` is 0. */
+/* Parses a bound of `n` characters.  If `n` is 0, its value is `missing`. */
 static bool parse_bound(const char *text, size_t n, uint64_t missing,
                         range_bound *bound)
 {
@@ -40,8 +40,8 @@ const char *range_parse(void *to, const char *text)
     if (colon == NULL ||
         !parse_bound(text, (size_t)(colon - text), 0, &r->first) ||
         !parse_bound(colon + 1, strlen(colon + 1), UINT64_MAX, &r->end))
-        return "must be A:B, A: or :B, for packs A up to B, B excluded: 5:6 is "
-               "pack 5 alone";
+        return "must be A:B, A: or :B, for packs A to B - 1: 5:6 is only pack "
+               "5";
     return NULL;
 }
 

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bound: a record number from 0, or counted back from the end. */
+/* A record number, counted from the start or from the end. */
 typedef struct range_bound {
-    uint64_t number; /* from the start: from 0; from the end: from 1 */
+    uint64_t number; /* 0 is the first record; from the end, 1 is the last */
     bool from_end;
 } range_bound;
 
@@ -25,12 +25,13 @@ typedef struct range {
 /* An option_setter for a range: parses "A:B", "A:", ":B" or ":". */
 const char *range_parse(void *to, const char *text);
 
-/* True if a bound counts from the end, so the number of records is needed. */
+/* True if a bound counts from the end and thus needs the number of records. */
 bool range_needs_count(const range *r);
 
 /*
  * Converts both bounds to record numbers from the start, for `count` records.
- * A bound before the first record becomes 0; one past the last is unchanged.
+ * A bound before the first record becomes 0.  A bound past the last record does
+ * not change.
  */
 void range_settle(range *r, uint64_t count);
 

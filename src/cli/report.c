@@ -31,8 +31,9 @@ static bool is_within(unsigned char byte, unsigned min, unsigned max)
 }
 
 /*
- * The range of the second byte excludes overlong forms, surrogates and code
- * points above U+10FFFF.  The terminating NUL is never in range.
+ * The allowed range of the second byte excludes overlong forms, surrogates and
+ * code points above U+10FFFF.  The terminating NUL is never in range, so
+ * nothing past it is read.
  */
 size_t report_utf8_bytes(const char *text)
 {

@@ -27,16 +27,16 @@ void report_json_begin(FILE *out, const char *file,
                        const ps_pack_info *info, const ps_totals *t);
 
 /*
- * Prints the whole object for a packing run: the keys above, max_delay, for each
- * ps_reject rejected_REASON_sequences and rejected_REASON_tokens, and, unless
- * `groups` is NULL, groups and overlong_groups.
+ * Prints the whole object for a packing run: the keys above, max_delay,
+ * rejected_REASON_sequences and rejected_REASON_tokens for each ps_reject, and
+ * groups and overlong_groups unless `groups` is NULL.
  */
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
                          uint64_t max_delay, const ps_groups *groups);
 
-/* Appends a key with a ratio, or null if the ratio does not exist. */
+/* Appends a key with the ratio `value`, or with null if not `exists`. */
 void report_json_ratio(FILE *out, const char *key, bool exists, double value);
 
 /* tokens / (packs * capacity), 0 to 1; 0 without packs. */
@@ -44,7 +44,7 @@ double report_efficiency(const ps_pack_info *info, const ps_totals *totals);
 
 /*
  * Rounds a bound of ps_plan_bound up to whole packs, with a tolerance for the
- * rounding error of its sum of fractions. 0 only if the bound is 0.
+ * rounding error of its sum of fractions.  Returns 0 only if the bound is 0.
  */
 uint64_t report_bound_packs(double bound);
 

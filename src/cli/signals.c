@@ -1,9 +1,9 @@
 /*
  * signals.c - wait for input while catching SIGUSR1, SIGTERM and SIGINT.
  *
- * Handlers only set a flag.  While waiting, the signals are blocked except
- * inside pselect, so that none is missed between the test of the flags and the
- * wait.
+ * Handlers only set a flag.  While the process waits, the signals are blocked
+ * except inside pselect, so that no signal is missed between the test of the
+ * flags and the wait.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,8 +21,8 @@ static volatile sig_atomic_t came;
 static volatile sig_atomic_t stop;
 
 /*
- * SIGTERM and SIGINT are caught once.  A second one, of either kind, ends the
- * process.
+ * SIGTERM and SIGINT are caught only once.  The second signal, whichever of the
+ * two it is, ends the process.
  */
 static void remember(int signal)
 {
@@ -92,7 +92,7 @@ signals_end signals_wait(int fd, uint64_t ms)
     sigset_t before;
     fd_set readable;
 
-    /* Too large for an fd_set: skip the wait; the read will block. */
+    /* The fd does not fit an fd_set: skip the wait; the read will block. */
     if (fd >= FD_SETSIZE)
         return WAIT_INPUT;
     (void)sigemptyset(&signals);

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A timeout for signals_wait: no limit. */
+/* Value of `ms` in signals_wait for no timeout. */
 #define WAIT_FOREVER UINT64_MAX
 
 typedef enum signals_end {
-    WAIT_INPUT, /* input or end of file, or waiting is impossible */
+    WAIT_INPUT, /* input, end of file, or unable to wait */
     WAIT_IDLE,  /* timeout without input */
     WAIT_ASKED, /* SIGUSR1 received */
     WAIT_STOP   /* SIGTERM or SIGINT received */
@@ -29,10 +29,10 @@ bool signals_asked(void);
 /* Catches the first SIGTERM or SIGINT; the second one ends the process. */
 void signals_catch_stop(void);
 
-/* The signal received, SIGTERM or SIGINT; 0: none. */
+/* Returns the signal received, SIGTERM or SIGINT, or 0. */
 int signals_stopped(void);
 
-/* Ends the process by this signal, as if it had not been caught. */
+/* Ends the process by this signal, as if the signal had not been caught. */
 void signals_die(int signal);
 
 /* Waits up to `ms` milliseconds for input on `fd` or a signal. */

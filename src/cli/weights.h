@@ -18,14 +18,15 @@ typedef struct weight {
 } weight;
 
 /*
- * Parses the first `n` characters of `text`.  Returns NULL, or the reason they
- * are not a weight ("must be above 0"), in static storage.
+ * Parses the first `n` characters of `text`.  Returns NULL on success.
+ * Otherwise returns why they are not a weight ("must be greater than 0"), in
+ * static storage.
  */
 const char *weight_read(weight *w, const char *text, size_t n);
 
 /*
- * Converts weights to the smallest integers of the same ratio.  Their sum is
- * below 2^63.  Returns false if the weights have too many digits.
+ * Converts weights to the smallest integers with the same ratios, whose sum is
+ * less than 2^63.  Returns false if the weights have too many digits.
  */
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole);
 

@@ -2,8 +2,8 @@
  * bytes.h - little-endian integers in unaligned memory, and rounding; shared by
  * the library and the programs.
  *
- * Compilers turn the shifts into a plain load or store on a little-endian
- * machine.
+ * On a little-endian machine, compilers turn the shifts into plain loads and
+ * stores.
  *
  * SPDX-License-Identifier: MIT
  */

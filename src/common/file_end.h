@@ -2,8 +2,8 @@
  * file_end.h - detect that another program truncated the regular file being
  * written; shared by the library and the programs.
  *
- * Writing on after a truncation would leave a hole in the file.  With O_APPEND,
- * the lost bytes would go unnoticed.
+ * Without this check, writing after a truncation would leave a hole in the
+ * file.  With O_APPEND there is no hole, but the lost bytes would go unnoticed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /*
- * Message for a truncated file.  Arguments: its size and the size it should
- * have, both in bytes (uint64_t).
+ * Message for a truncated file.  Arguments: the actual and the expected size of
+ * the file, in bytes (uint64_t).
  */
 #define FILE_END_CUT                                                         \
     "has %" PRIu64 " bytes, but %" PRIu64 " were written: truncated by "     \
@@ -29,10 +29,10 @@
 /* Zero-initialise before the first call. */
 typedef struct file_end {
     enum {
-        FILE_END_UNKNOWN,
-        FILE_END_BEGUN, /* nothing written yet */
-        FILE_END_WATCHED,
-        FILE_END_NONE
+        FILE_END_UNKNOWN, /* not examined yet */
+        FILE_END_BEGUN,   /* regular file, nothing written yet */
+        FILE_END_WATCHED, /* regular file, its size is checked */
+        FILE_END_NONE     /* cannot be checked */
     } kind;
     bool appends;  /* opened with O_APPEND */
     uint64_t at;   /* minimum size of the file, in bytes */
@@ -44,8 +44,8 @@ typedef struct file_end {
  * before each write and after the last one.
  *
  * Only regular files are checked, and only if the file system reports the new
- * size immediately after a write.  If fstat fails, the check is disabled: the
- * next write reports the error.
+ * size immediately after a write.  If fstat fails, the check is disabled, and
+ * the next write reports the error.
  */
 static inline bool file_end_holds(file_end *end, int fd)
 {
@@ -62,7 +62,7 @@ static inline bool file_end_holds(file_end *end, int fd)
         end->kind = S_ISREG(st.st_mode) && place >= 0 ? FILE_END_BEGUN
                                                       : FILE_END_NONE;
         end->appends = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
-        /* The offset may lie past the end of the file. */
+        /* The offset can be past the end of the file. */
         end->at = place < st.st_size ? (uint64_t)place : end->size;
     }
     if (end->kind == FILE_END_WATCHED && end->size < end->at)

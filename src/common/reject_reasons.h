@@ -1,7 +1,7 @@
 /*
  * reject_reasons.h - the two channels that packstream adds to rejected
- * sequences: the sequence's number in the input and the reason for its
- * rejection.
+ * sequences: source_id, the number of the sequence in the input, and reason,
+ * the reason for its rejection.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,8 @@
 #define COMMON_REJECT_REASONS_H
 
 /*
- * The channels, as ps_channel initialisers.  REJECT_EXTRA_BYTES bytes follow
- * the payload of each sequence: source_id (8 bytes), then reason, at offset
+ * The channels, as ps_channel initialisers.  They add REJECT_EXTRA_BYTES bytes
+ * to the end of each payload: source_id (8 bytes), then reason, at offset
  * REJECT_AT_REASON.
  */
 #define REJECT_CHANNELS                        \

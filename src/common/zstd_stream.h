@@ -2,12 +2,12 @@
  * zstd_stream.h - zstd decompression that accepts or rejects a frame regardless
  * of how the input is split.
  *
- * zstd checks a frame more strictly if it gets the whole frame in one call:
- * only then does it reject some kinds of empty blocks, and an empty last block
- * if the content size differs from the header.  The result must not depend on
- * buffer boundaries, so zstd never gets a whole frame here and the content size
- * is checked separately.  One dependence remains: how much is decompressed
- * before an error, since a failing call returns no output.
+ * zstd checks a frame more strictly if one call gets the whole frame: only then
+ * does it reject some kinds of empty blocks, and an empty last block if the
+ * content size differs from the header.  The result must not depend on buffer
+ * boundaries, so this function never passes a whole frame to zstd, and checks
+ * the content size itself.  Only the amount of output before an error still
+ * depends on them, since a failing call returns no output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,10 +23,10 @@
 
 /* Progress within a frame.  Zero-initialise before the first frame. */
 typedef struct zstd_progress {
-    /* first bytes of the frame; a header is at most 18 bytes */
+    /* first bytes of the frame; a header has at most 18 bytes */
     unsigned char header[18];
     uint64_t compressed; /* bytes of the frame consumed so far */
-    uint64_t plain;      /* bytes of its content produced so far */
+    uint64_t plain;      /* bytes of content produced so far */
 } zstd_progress;
 
 /*
@@ -43,7 +43,7 @@ static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
     size_t hint;
     uint64_t size;
 
-    /* After the header, zstd no longer looks for the end of the frame. */
+    /* zstd looks for a whole frame only while it reads the header. */
     if (f->compressed < header && in->pos < in->size) {
         f->header[f->compressed] = packed[in->pos];
         some.size = in->pos + 1;

@@ -5,11 +5,11 @@
  * renamed over the old one.  Then the directory is synced, so that the rename
  * survives a crash.
  *
- * The lock on the next file protects both: its holder also owns the old file.
- * For this reason an empty next file is created at the start, and again after
- * each rename.  Between the rename and the creation of another next file the
- * lock is on the renamed file.  A process that starts therefore has to lock the
- * next file and then find the old one unlocked.
+ * The lock on the next file protects both files.  For this reason an empty next
+ * file is created at the start, and again after each rename.  Between a rename
+ * and the creation of another next file, the lock is on the renamed file.  A
+ * process that starts therefore has to lock the next file and then check that
+ * the old file is not locked.
  *
  * Other programs may ignore the lock.  Before the next file is written, renamed
  * or removed, its identity is compared with that of the file created here.
@@ -45,7 +45,7 @@ static bool failed(const atomic_file *f)
  * The next file
  */
 
-/* Returns true if there is a next file; otherwise prints why not. */
+/* Returns true if the next file was created; otherwise prints why not. */
 static bool check_created(const atomic_file *f, temp_file_result r)
 {
     const char *why;
@@ -54,14 +54,14 @@ static bool check_created(const atomic_file *f, temp_file_result r)
     case TEMP_FILE_OK:
         return true;
     case TEMP_FILE_LOCKED:
-        message_error("%s: locked: another job saves its state here",
+        message_error("%s: locked: another job is saving its state here",
                       message_name(f->name));
         return false;
     case TEMP_FILE_ERRNO:
         message_errno("%s", message_name(f->next_name));
         return false;
     case TEMP_FILE_UNOPENED:
-        /* It may have been created by another user. */
+        /* Another user may have created it. */
         why = strerror(errno);
         message_error("%s: needed as the temporary file of %s, but exists and "
                       "cannot be opened: %s; remove it",
@@ -75,7 +75,7 @@ static bool check_created(const atomic_file *f, temp_file_result r)
     }
 }
 
-/* True if the next file has its name and exactly the bytes written to it. */
+/* True if no other program has renamed or resized the next file. */
 static bool is_as_written(const atomic_file *f)
 {
     struct stat st;
@@ -84,7 +84,7 @@ static bool is_as_written(const atomic_file *f)
            (uint64_t)st.st_size == f->next_size;
 }
 
-/* The same; otherwise prints a message. */
+/* Like is_as_written, but prints a message if false. */
 static bool check_next(const atomic_file *f)
 {
     if (is_as_written(f))
@@ -96,8 +96,9 @@ static bool check_next(const atomic_file *f)
 }
 
 /*
- * Creates and locks another next file after a rename.  A process that starts
- * may hold it briefly, until it finds the renamed file locked, so retry.
+ * Creates and locks another next file after a rename.  Another process that
+ * starts may hold the name briefly, until it finds that the renamed file is
+ * locked, so retry.
  */
 static bool continue_next(atomic_file *f)
 {
@@ -119,7 +120,7 @@ static bool continue_next(atomic_file *f)
  * The calls
  */
 
-/* Sets the names of the file and of the next one, and opens the directory. */
+/* Sets the names of the file and the next file, and opens the directory. */
 static bool open_folder(atomic_file *f, const char *name)
 {
     char folder[FILES_MAX_NAME];
@@ -155,8 +156,9 @@ bool atomic_file_open(atomic_file *f, const char *name, const char *magic)
     if (!open_folder(f, name) || !check_created(f, temp_file_create(&f->next)))
         return false;
     /*
-     * If the file is locked, another process has just renamed it and is still
-     * running.  Any other error is reported when the file is read or replaced.
+     * If the old file is locked, another process has just renamed it and is
+     * still running.  Any other error is reported when the file is read or
+     * replaced.
      */
     fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
     if (fd >= 0 && !files_lock(fd) && errno == EAGAIN)

@@ -1,6 +1,6 @@
 /*
  * atomic_file.h - a small file that is replaced atomically, many times.  At any
- * instant either the old or the new version exists, complete.
+ * instant either the complete old or the complete new version exists.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ typedef struct atomic_file {
     uint64_t next_size; /* bytes written to the next file */
 } atomic_file;
 
-/* Not open; atomic_file_close does nothing. */
+/* Initial value: not open.  atomic_file_close does nothing. */
 #define ATOMIC_FILE_CLOSED {.folder = -1, .next = {.fd = -1}}
 
 /*
@@ -35,9 +35,9 @@ typedef struct atomic_file {
  * directory.  If `name` is a symbolic link, its target is replaced.
  *
  * The next file is created immediately, to report errors now and to lock out
- * other processes.  If a killed process left one, it is removed (see
- * temp_file_create); any other file of that name is an error.  `magic` is how
- * the file starts.  On failure, prints a message and returns false.
+ * other processes.  A next file left by a killed process is removed (see
+ * temp_file_create); any other file of that name is an error.  `magic` is the
+ * start of the file.  On failure, prints a message and returns false.
  */
 bool atomic_file_open(atomic_file *f, const char *name, const char *magic);
 
@@ -45,7 +45,7 @@ bool atomic_file_open(atomic_file *f, const char *name, const char *magic);
  * Writes `bytes` to the next file, syncs it, renames it over the old file and
  * creates another next file.  On failure, prints a message and returns false;
  * the file is then either the old or the new version.  If another program
- * changed or renamed the next file, the old file stays.
+ * changed or renamed the next file, the old file is not replaced.
  */
 bool atomic_file_write(atomic_file *f, const void *bytes, size_t n);
 

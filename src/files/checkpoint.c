@@ -17,8 +17,8 @@
 #define CHECKSUM_BYTES 8
 
 /*
- * Offset of a number of part `i`, in bytes.  It cannot overflow: `i` is less
- * than 2^32.
+ * Offset of a number of part `i`, in bytes.  It cannot overflow, since `i` is
+ * less than 2^32.
  */
 static uint64_t part_at(const checkpoint_form *form, uint64_t i, size_t number)
 {
@@ -48,8 +48,8 @@ static int check(const checkpoint *c)
         return state_file_damaged(c->file.name);
     version = checkpoint_u64(c, 0);
     if (version != form->version) {
-        message_error("%s: the state has version %" PRIu64 ", this program "
-                      "reads version %" PRIu64 ": resume with the version that "
+        message_error("%s: the state has version %" PRIu64 ", but this program "
+                      "reads version %" PRIu64 ": resume with the release that "
                       "saved it",
                       name, version, form->version);
         return STATUS_DATA;

@@ -1,10 +1,11 @@
 /*
  * checkpoint.h - the numbers of a job, saved in its state file.
  *
- * A checkpoint contains a magic, 64-bit numbers, which start with the version,
- * the same numbers for each part of the job (such as its sources), further
- * bytes, and the XXH3-64 of everything before.  It is untrusted input: its
- * checksum and minimum size are checked here, the values by the caller.
+ * A checkpoint contains a magic number, 64-bit numbers of the job (the first is
+ * the version), the numbers of each part of the job (such as a source), further
+ * bytes, and the XXH3-64 of everything before.  It is untrusted input: the
+ * checksum and the minimum size are checked here, and the caller checks the
+ * values.
  *
  * Functions returning int return an exit status and print a message on failure.
  *
@@ -36,34 +37,34 @@ typedef struct checkpoint {
     size_t n_bytes;       /* size of `bytes` */
     unsigned char *next;  /* the next checkpoint; owned */
     size_t n_next;        /* size of `next` */
-    bool no_memory;       /* for the next checkpoint */
-    uint64_t every;       /* value of `since` at which one is due */
+    bool no_memory;       /* out of memory for the next checkpoint */
+    uint64_t every;       /* value of `since` at which a checkpoint is due */
     bool by_sequences;    /* `since` counts sequences, not bytes */
     uint64_t since;       /* written since the last checkpoint */
 } checkpoint;
 
 /*
- * Opens the state file if it has a name, and reads the checkpoint if there is
- * one.  `every` is the number of sequences between checkpoints; 0: the default,
- * in bytes.
+ * Opens the state file if it has a name, and reads the checkpoint if the file
+ * exists.  `every` is the number of sequences between checkpoints; 0: the
+ * default, which is in bytes.
  */
 int checkpoint_open(checkpoint *c, const checkpoint_form *form,
                     const state_file_options *options, uint64_t every);
 
-/* A number of the job.  Without a checkpoint, 0. */
+/* Returns a number of the job; 0 without a checkpoint. */
 uint64_t checkpoint_u64(const checkpoint *c, size_t number);
 
-/* True if the checkpoint has `n` parts at least. */
+/* True if the checkpoint has at least `n` parts. */
 bool checkpoint_has_parts(const checkpoint *c, uint64_t n);
 
 /*
- * The numbers of part `i`, or what follows `i` parts, and its size up to the
- * checksum, in bytes.
+ * Start of part `i`, or of the further bytes if there are `i` parts, and the
+ * number of bytes from there to the checksum.
  */
 const unsigned char *checkpoint_part(const checkpoint *c, uint64_t i);
 size_t checkpoint_bytes_after(const checkpoint *c, uint64_t i);
 
-/* Appends to the next checkpoint, in the order of the format. */
+/* Append to the next checkpoint, in the order of the format. */
 void checkpoint_put(checkpoint *c, const uint64_t *numbers, size_t n);
 void checkpoint_put_bytes(checkpoint *c, const void *bytes, size_t n);
 

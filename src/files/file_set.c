@@ -22,8 +22,8 @@
 #define OLD_SUFFIX ".new.old" /* for an existing file during publication */
 
 /*
- * Checks that the name is free or that of a regular file.  Renaming over
- * anything else would remove even a device.  On failure, prints a message.
+ * Checks that the name is unused or names a regular file.  A rename would
+ * replace anything else, even a device.  On failure, prints a message.
  */
 static int check_regular(const char *name)
 {
@@ -36,7 +36,7 @@ static int check_regular(const char *name)
     return STATUS_FAILURE;
 }
 
-/* Checks that a file may get this name; otherwise prints a message. */
+/* Checks that an output may have this name; otherwise prints a message. */
 static int check_name(const char *name, const char *const *inputs,
                       int n_inputs)
 {
@@ -52,7 +52,7 @@ bool file_set_would_write(const char *name, const char *other)
     char other_path[FILES_MAX_NAME];
     static const char *const endings[] = {"", NEW_SUFFIX, OLD_SUFFIX};
 
-    /* Opening these names will fail. */
+    /* Opening such a name will fail. */
     if (!files_follow(name, path) || !files_follow(other, other_path))
         return false;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -79,7 +79,7 @@ int file_set_check_input(const char *name, const char *input)
     return STATUS_FAILURE;
 }
 
-/* Checks that `aside` is free; otherwise prints a message. */
+/* Checks that the name `aside` is unused; otherwise prints a message. */
 static int check_aside(const file_set_member *m)
 {
     struct stat st;
@@ -94,7 +94,7 @@ static int check_aside(const file_set_member *m)
 
 /*
  * Adds a member with its names.  Returns NULL if out of memory; file_set_free
- * frees what there is.
+ * then frees the incomplete member.
  */
 static file_set_member *add_member(file_set *set, const char *stem,
                                    size_t stem_bytes, const char *ending)
@@ -124,7 +124,7 @@ static const char *create(const file_set *set)
         file.device = set->members[i].file.device;
         file.inode = set->members[i].file.inode;
         if (temp_file_has_name(&file))
-            return "named for two outputs: give each its own name";
+            return "used for two outputs: give each its own name";
     }
     /* Always create a new file: an existing one may be open elsewhere. */
     switch (temp_file_create(&file)) {
@@ -159,7 +159,7 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         check_name(m->new_name, inputs, n_inputs) != STATUS_OK ||
         files_check_inputs(m->aside, inputs, n_inputs) != STATUS_OK)
         return -1;
-    /* A single member needs no `aside`: renaming it replaces the old file. */
+    /* A single file needs no `aside`: the rename replaces the old file. */
     if ((set->n == 2 && check_aside(set->members) != STATUS_OK) ||
         (set->n >= 2 && check_aside(m) != STATUS_OK))
         return -1;
@@ -290,7 +290,7 @@ static void bring_back(const file_set_member *m)
                   message_name(m->aside));
 }
 
-/* Removes the old file.  If this fails, the new files are still complete. */
+/* Removes the old file.  Only warns on failure: the new files are complete. */
 static void drop_older(const file_set_member *m)
 {
     if (temp_file_has_name(&m->older) &&
@@ -359,7 +359,7 @@ bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
     bool entered = folders != NULL;
 
     if (!entered)
-        message_errno("the sandbox");
+        message_errno("cannot prepare the sandbox");
     for (; entered && (size_t)n < set->n; n += entered) {
         folders[n] = files_open_folder(set->members[n].name);
         entered = folders[n] >= 0;

@@ -20,9 +20,9 @@
 typedef struct file_set_member {
     char *name;      /* final name; owned */
     char *new_name;  /* name during writing; owned */
-    temp_file file;  /* under the name that it has; name NULL: none of ours */
+    temp_file file;  /* the new file, by its current name; name NULL: none */
     char *aside;     /* name of the existing file during publication; owned */
-    temp_file older; /* that file; name NULL: none was moved to `aside` */
+    temp_file older; /* the existing file; name NULL: not moved to `aside` */
 } file_set_member;
 
 /* Zero-initialise for an empty set. */
@@ -33,8 +33,8 @@ typedef struct file_set {
 
 /*
  * Adds the file `stem` + `ending` and creates it under its temporary name, open
- * for reading and writing and locked as by files_lock.  If a killed job left a
- * temporary file, it is removed.  Returns the descriptor; on failure, prints a
+ * for reading and writing and locked as by files_lock.  A temporary file left
+ * by a killed job is removed.  Returns the descriptor; on failure, prints a
  * message and returns -1.
  *
  * Refused are: a name that exists and is not a regular file; one of the
@@ -48,9 +48,9 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
  * Opens an output for writing.  A regular file, or a name that does not exist,
  * is added to the set, with symbolic links resolved.  Anything else, such as a
  * pipe or stdout (NULL or "-"), is opened by files_open_output, with `binary`
- * passed on.  An input is refused.  A file that replaces another one gets its
- * permissions.  Returns the descriptor; on failure, prints a message and
- * returns -1.
+ * passed on.  An input is refused.  A file that replaces another file gets the
+ * permissions of the old file.  Returns the descriptor; on failure, prints a
+ * message and returns -1.
  */
 int file_set_open(file_set *set, const char *name, bool binary,
                   const char *const *inputs, int n_inputs);
@@ -74,9 +74,8 @@ const char *file_set_name(const file_set *set);
  * Gives all files their final names.  Call it after closing them.  If the set
  * has several files, existing files are moved aside first and restored if
  * anything fails, since a mixture of old and new files would be inconsistent.
- * On failure, prints a message and returns false; none of the new files has its
- * final name then.  It is an error if another program replaced a temporary
- * file.
+ * It is an error if another program replaced a temporary file.  On failure,
+ * prints a message and returns false; no new file then has its final name.
  */
 bool file_set_publish(file_set *set);
 

@@ -27,9 +27,9 @@
 #include "cli/message.h"
 
 /*
- * Open file description locks survive when the process opens and closes the
- * same file a second time, as it does to read its output.  A traditional
- * process lock, the fallback, is lost then.
+ * The process opens and closes its output a second time to read it.  An open
+ * file description lock survives this; a traditional process lock, used where
+ * the former does not exist, is lost.
  */
 #ifndef F_OFD_SETLK
 #define F_OFD_SETLK F_SETLK
@@ -44,21 +44,21 @@ void files_init(void)
     sigset_t set;
 
     /*
-     * Otherwise the next file opened would become a standard stream, and
-     * messages or records would be written to it.
+     * A file opened later would otherwise get the number of a closed standard
+     * stream, and messages or records would be written to the file.
      */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) != -1)
             continue;
         /*
-         * open returns the lowest free descriptor, which is this one.  The
-         * wrong access mode makes any use of it fail.
+         * open returns the lowest free descriptor, which is `fd`.  The wrong
+         * access mode makes any use of it fail.
          */
         if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
             _Exit(STATUS_FAILURE);
     }
 
-    /* An ignored or blocked SIGPIPE is inherited through exec. */
+    /* The parent may have ignored or blocked SIGPIPE, which exec inherits. */
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_DFL;
     (void)sigemptyset(&action.sa_mask);
@@ -103,9 +103,7 @@ bool files_are_one(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/*
- * True if a symbolic link of this name can be kernel-provided, to an open file.
- */
+/* True if a symbolic link of this name can be the kernel's. */
 static bool is_of_system(const char *name)
 {
     return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
@@ -188,8 +186,8 @@ bool files_stat(const char *name, int standard, struct stat *st)
 }
 
 /*
- * True if both are the same regular file.  A terminal or socket, in contrast,
- * can be read and written at the same time.
+ * True if both are the same regular file.  Only regular files matter, since a
+ * terminal or socket can be read and written at the same time.
  */
 static bool is_same_file(const struct stat *output, int input_fd)
 {
@@ -304,11 +302,11 @@ int files_open_input(const char *name)
         else
             return fd;
     }
-    /* The file is readable, so it was the sandbox that denied access. */
+    /* The permissions allow reading, so the sandbox denied access. */
     if (errno == EACCES && !files_is_standard(name) &&
         faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0)
         message_error("%s: replaced since the job started, and the sandbox "
-                      "allows only the file of that time: use --no-sandbox",
+                      "allows only the earlier file: use --no-sandbox",
                       files_input_name(name));
     else
         message_errno("%s", files_input_name(name));
@@ -583,7 +581,7 @@ int files_check_distinct(const char *name, const char *other)
         same = files_are_one(&a, &b) &&
                (S_ISREG(a.st_mode) || S_ISFIFO(a.st_mode));
     if (same)
-        message_error("%s: named for two outputs: give each its own name",
+        message_error("%s: used for two outputs: give each its own name",
                       files_output_name(name));
     return same ? STATUS_FAILURE : STATUS_OK;
 }
@@ -647,8 +645,8 @@ void files_close_input(int fd)
 
 /*
  * Releases the lock after the close, since some file systems write the data
- * only then.  The release is explicit because another process may have the same
- * file description open.
+ * only when the file is closed.  The release is explicit because another
+ * process may share the open file description.
  */
 static bool close_output(int fd)
 {

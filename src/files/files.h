@@ -32,9 +32,9 @@
 struct stat;
 
 /*
- * Call this first in main.  It opens closed descriptors among 0 to 2 so that
- * any use of them fails with EBADF, restores the default action of SIGPIPE in
- * case the parent ignored or blocked it, and ignores SIGXFSZ.
+ * Call this first in main.  Closed descriptors from 0 to 2 are opened in a way
+ * that makes any use fail with EBADF.  SIGPIPE gets its default action, in case
+ * the parent ignored or blocked it, and SIGXFSZ is ignored.
  */
 void files_init(void);
 
@@ -102,12 +102,12 @@ int files_check_readable(const char *const *names, int n);
 
 /*
  * Opens a file for writing and creates it if necessary; NULL or "-" is stdout.
- * Refuses a terminal if `binary`, and the file that is open as `input_fd` (-1:
- * none).  On failure, prints a message and returns -1.
+ * Refuses a terminal if `binary` is set, and the file that is open as
+ * `input_fd` (-1: none).  On failure, prints a message and returns -1.
  *
  * An existing file keeps its contents until files_begin truncates it, so call
- * files_begin only after everything that can be checked in advance was checked.
- * Stdout is never truncated.  On failure, prints a message and returns false.
+ * files_begin only after all checks have succeeded.  Stdout is never truncated.
+ * On failure, files_begin prints a message and returns false.
  */
 int files_open_output(const char *name, bool binary, int input_fd);
 bool files_begin(int fd, const char *name);
@@ -119,10 +119,11 @@ bool files_begin(int fd, const char *name);
 int files_open_output_alone(const char *name, int input_fd);
 
 /*
- * Like files_open_output_alone, to resume an output.  It must exist and, if it
- * is a regular file, have at least `length` bytes.  Nothing changes until
- * files_cut truncates it to `length` bytes.  files_cut does nothing to a pipe
- * or device; on failure, it prints a message and returns false.
+ * Like files_open_output_alone, to resume an output.  The output must exist
+ * and, if it is a regular file, have at least `length` bytes.  It is not
+ * changed until files_cut truncates it to `length` bytes.  files_cut does
+ * nothing to a pipe or device; on failure, it prints a message and returns
+ * false.
  */
 int files_reopen_output(const char *name, int input_fd, uint64_t length);
 bool files_cut(int fd, const char *name, uint64_t length);
@@ -140,24 +141,24 @@ bool files_write(int fd, const void *bytes, size_t n);
 bool files_sync(int fd, const char *name);
 
 /*
- * fsync, retried after EINTR; for a directory, also true if the file system
- * cannot sync directories and does not need it.  On failure, they return false
- * with errno set.
+ * fsync of a file or a directory, retried after EINTR.  For a directory, also
+ * succeeds if the file system cannot sync directories and does not need it.  On
+ * failure, returns false with errno set.
  */
 bool files_fsync(int fd);
 bool files_sync_folder(int fd);
 
 /*
- * Syncs the directory of an output, so that its name survives a crash, if the
- * file system supports this.  For a symbolic link, this is the directory of its
- * target.  Does nothing for a standard stream.  On failure, prints a message
- * and returns false.
+ * Syncs the directory of an output, or of the target if the output is a
+ * symbolic link, so that the name survives a crash.  Does nothing for a
+ * standard stream, or if the file system cannot sync directories.  On failure,
+ * prints a message and returns false.
  */
 bool files_sync_name(const char *name);
 
 /*
- * Check that an output is not a regular file that is also an input: truncating
- * it would destroy the input.
+ * Check that an output is not a regular file that is also an input, because
+ * truncating the output would destroy the input.
  */
 int files_check_input(const char *name, const char *input);
 int files_check_inputs(const char *name, const char *const *inputs, int n);
@@ -166,26 +167,27 @@ int files_check_inputs(const char *name, const char *const *inputs, int n);
 int files_check_distinct(const char *name, const char *other);
 
 /*
- * Locks a regular file that is open for writing; does not wait.  The lock is
- * held by the open file description: it lasts until it is released or every
- * descriptor of it is closed.  Returns false with errno set, EAGAIN if another
- * process holds the lock.  Returns true on file systems without locks.
+ * Locks a regular file that is open for writing; does not wait.  The lock
+ * belongs to the open file description: it lasts until it is released or all
+ * descriptors of the description are closed.  On failure, returns false with
+ * errno set, to EAGAIN if another process holds the lock.  Returns true on file
+ * systems without locks.
  */
 bool files_lock(int fd);
 
 typedef enum files_kind {
     FILES_REGULAR,
     FILES_DEVICE, /* such as /dev/null; writes never block */
-    /* or a socket: another process reads or writes the other end */
+    /* pipe or socket: another process reads or writes the other end */
     FILES_PIPE
 } files_kind;
 
 bool files_is(files_kind kind, int fd);
 
 /*
- * True if the name exists and is not a regular file or directory, such as a
- * pipe or device, or if it is a kernel-provided link to an open file, such as
- * /dev/stdout.  Neither may be replaced by a rename.
+ * True if the name must not be replaced by a rename: it is a pipe, a device or
+ * anything else except a regular file or directory, or it is a kernel-provided
+ * link to an open file, such as /dev/stdout.
  */
 bool files_is_special(const char *name);
 
@@ -200,7 +202,7 @@ bool files_is_for_file(const char *name);
 
 /*
  * Checks that no other program changed the length of a regular file to which
- * `length` bytes were written.  Stdout may be longer.
+ * `length` bytes were written.  A file that is stdout may be longer.
  */
 int files_check_length(int fd, const char *name, uint64_t length);
 

@@ -23,7 +23,7 @@
 
 #define BUFFER_BYTES 65536
 
-/* Values of input.byte besides 0 to 255. */
+/* Values of input.byte in addition to 0 to 255. */
 #define END_OF_FILE (-1)
 #define READ_ERROR (-2)
 
@@ -33,7 +33,7 @@ typedef struct input {
     const char *name;
     int fd;
     const ps_error *why; /* reason LENGTHS cannot be used */
-    /* current line, from 1; 0: before the first, or not text */
+    /* current line, from 1; 0: before the first line, or not a text file */
     uint64_t line;
     int byte;   /* current byte, or one of the values above */
     size_t at;  /* index in `buffer` of the byte after it */
@@ -90,8 +90,8 @@ static void skip_blanks(input *in)
 }
 
 /*
- * Reports "prog: FILE: line N: WHY", without the line if there is none; or a
- * read error, if that is the cause.
+ * Reports "prog: FILE: line N: WHY", without the line if its number is 0.  If
+ * the cause is a read error, reports that instead.
  */
 static int bad(const input *in, const char *format, ...)
     MESSAGE_PRINTF(2, 3);
@@ -116,17 +116,17 @@ static int bad(const input *in, const char *format, ...)
     return STATUS_DATA;
 }
 
-/* For files whose lengths are known only by reading the sequences. */
+/* Hint for files that have to be read completely to find the lengths. */
 #define REMEDY ": packstat --histogram prints its lengths"
 
-/* Reports that a number is missing, and the file's format if recognised. */
+/* Reports that a number is missing, and the file's format if it is known. */
 static int bad_number(input *in, const char *what)
 {
     const char *other = in->line == 1 && in->at <= PS_RECOGNIZE_BYTES
                             ? ps_recognize(in->buffer, in->end)
                             : NULL;
 
-    /* A text file may be a malformed histogram, so the format is not named. */
+    /* A text file may be a malformed histogram, so do not name its format. */
     if (other == NULL || strncmp(other, "text", 4) == 0)
         return bad(in, "the %s is not a number", what);
     if (in->why->code == PS_ERR_UNSUPPORTED &&
@@ -164,7 +164,7 @@ static int read_number(input *in, const char *what, uint64_t *number)
 }
 
 /*
- * Adds `count` sequences longer than the capacity, handled as the packer would.
+ * Adds `count` sequences longer than the capacity, as the packer handles them.
  */
 static ps_result add_overlong(length_counts *to, uint64_t length,
                               uint64_t count, ps_error *err)
@@ -210,8 +210,8 @@ static int add(const input *in, uint64_t length, uint64_t count)
     if (length == 0)
         return bad(in, "a length must be at least 1");
     if (length > UINT32_MAX && in->to[0].overlong != PS_OVERLONG_ERROR)
-        return bad(in, "length %" PRIu64 " exceeds %" PRIu32 ", the longest "
-                   "possible", length,
+        return bad(in, "length %" PRIu64 " exceeds the maximum, %" PRIu32,
+                   length,
                    UINT32_MAX);
     for (unsigned i = 0; i < in->n_to; i++) {
         length_counts *to = &in->to[i];
@@ -237,8 +237,8 @@ static int add(const input *in, uint64_t length, uint64_t count)
 }
 
 /*
- * Parses one line.  Blank lines and comments are skipped, but have to end with
- * a newline too.
+ * Parses one line.  Skips blank lines and comments, which also have to end with
+ * a newline.
  */
 static int read_line(input *in)
 {
@@ -248,7 +248,7 @@ static int read_line(input *in)
     int status = STATUS_OK;
     int i = 0;
 
-    /* The file may start with a UTF-8 byte order mark, which must be whole. */
+    /* The file may start with a complete UTF-8 byte order mark. */
     for (; in->line == 0 && i < 3 && in->byte == bom[i]; i++)
         next(in);
     in->line++;

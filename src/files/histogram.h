@@ -10,7 +10,7 @@
 
 #include "packstream.h"
 
-/* Sequence lengths as packed at one capacity. */
+/* Sequence lengths to pack at one capacity. */
 typedef struct length_counts {
     uint32_t capacity;    /* tokens per pack */
     ps_overlong overlong; /* treatment of sequences longer than the capacity */

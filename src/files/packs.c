@@ -28,7 +28,7 @@ ps_result packs_open_file(packs *p, int fd, ps_error *err)
 
     *p = (packs){0};
     if (fstat(fd, &st) != 0)
-        return fail_errno(err, "cannot read the file's status");
+        return fail_errno(err, "cannot stat");
     /* Generated files, as in /proc, report size 0; read them as streams. */
     if (S_ISREG(st.st_mode) && st.st_size > 0) {
         at = lseek(fd, 0, SEEK_CUR);
@@ -39,7 +39,7 @@ ps_result packs_open_file(packs *p, int fd, ps_error *err)
         return ps_pack_file_open(&p->file, fd, err);
     *err = (ps_error){.code = PS_ERR_UNSUPPORTED};
     (void)snprintf(err->text, sizeof err->text,
-                   "not a regular file positioned at its start");
+                   "not a regular file, or not positioned at its start");
     return err->code;
 }
 

@@ -14,7 +14,8 @@
 #include "packstream.h"
 
 /*
- * At most one of the two is not NULL.  Zero-initialise before the first call.
+ * At most one of the two pointers is not NULL.  Zero-initialise before the
+ * first call.
  */
 typedef struct packs {
     ps_pack_reader *reader; /* for a stream; owned */
@@ -23,9 +24,9 @@ typedef struct packs {
 } packs;
 
 /*
- * Opens an input.  With `seek`, random access is used if possible: the input
- * must be a regular file at offset 0 and, if it is compressed, have a zstd seek
- * table.  Otherwise it is read as a stream.
+ * Opens an input.  If `seek` is set, random access is used if possible: the
+ * input must be a regular file at offset 0 and, if it is compressed, have a
+ * zstd seek table.  Otherwise it is read as a stream.
  */
 ps_result packs_open(packs *p, int fd, bool seek, ps_error *err);
 
@@ -44,8 +45,8 @@ const ps_pack_info *packs_info(const packs *p);
 ps_result packs_header(const packs *p, ps_pack_info *header, ps_error *err);
 
 /*
- * Skips up to `n` packs; *passed is the number skipped.  Returns PS_OK, PS_END
- * if there were fewer, or an error.
+ * Skips up to `n` packs and sets *passed to the number skipped.  Returns PS_OK,
+ * PS_END if there are fewer than `n`, or an error.
  */
 ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err);
 
@@ -53,8 +54,8 @@ ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err);
 ps_result packs_next(packs *p, ps_pack *pack, ps_error *err);
 
 /*
- * Bytes read or skipped so far, after decompression; with random access, bytes
- * of rows only.
+ * Bytes read or skipped so far, after decompression.  With random access,
+ * counts only the rows.
  */
 uint64_t packs_offset(const packs *p);
 

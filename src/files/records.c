@@ -57,7 +57,7 @@ int records_reserve(records *r, size_t bytes)
         return STATUS_OK;
     payload = realloc(r->payload, size);
     if (payload == NULL) {
-        message_errno("a sequence of %zu bytes is too large for a record",
+        message_errno("cannot allocate a sequence of %zu bytes",
                       bytes);
         return STATUS_FAILURE;
     }
@@ -118,7 +118,7 @@ int records_finish(records *r)
 void records_abandon(records *r)
 {
     progress_end(&r->progress);
-    /* An error was already reported; a second message would not help. */
+    /* An error was already reported, so this one is not printed. */
     if (r->writer != NULL &&
         ps_token_writer_flush(r->writer, NULL) != PS_OK) {
         ps_token_writer_free(r->writer);

@@ -34,8 +34,8 @@ typedef struct records {
 int records_start(records *r);
 
 /*
- * Resumes a stream at `mark`, where the output is positioned.  `lengths` are
- * the `n` bytes that ps_token_writer_lengths returned for that mark.
+ * Resumes a stream at `mark`; the output must be positioned there.  `lengths`
+ * is the `n` bytes that ps_token_writer_lengths returned for that mark.
  */
 int records_resume(records *r, const ps_token_mark *mark,
                    const unsigned char *lengths, size_t n);

@@ -2,9 +2,9 @@
  * resumable_output.c - verify that a regular file is the output of the job
  * being resumed.
  *
- * Only three samples are hashed: the bytes before the stream, its first bytes,
- * which contain the header, and its last bytes, which contain checksums of
- * packs.
+ * Only three samples are hashed: the bytes before the stream, the first bytes
+ * of the stream, which contain the header, and its last bytes, which contain
+ * checksums of packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -77,8 +77,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Hashes the samples of the first `length` bytes.  `last` is the wanted size of
- * the last sample, before limits.  All in bytes.
+ * Hashes the samples of the first `length` bytes.  `last` is the requested size
+ * of the last sample in bytes, before limits apply.
  */
 static int hash_samples(const resumable_output *o, uint64_t last,
                         uint64_t length, uint64_t *hash)
@@ -194,7 +194,7 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
     if (!fingerprint->known || length > INT64_MAX ||
         fingerprint->base > INT64_MAX - length) {
         message_error("%s: the state was saved by a job that did not write to "
-                      "a file",
+                      "a regular file, so it cannot be resumed",
                       files_output_name(name));
         return STATUS_USAGE;
     }

@@ -20,7 +20,7 @@
 typedef struct output_fingerprint {
     bool known;    /* the output is a regular file */
     uint64_t base; /* offset of the stream in the file */
-    uint64_t last; /* size of the sample at the end, in bytes, before limits */
+    uint64_t last; /* requested size of the sample at the end, in bytes */
     uint64_t hash; /* XXH3-64 of the samples */
 } output_fingerprint;
 
@@ -31,9 +31,9 @@ typedef struct resumable_output {
 } resumable_output;
 
 /*
- * Starts at the current offset of `out` and syncs the directory entry, since a
- * state on disk must not outlive the output's name.  Like the functions below,
- * returns an exit status and prints a message on failure.
+ * Starts at the current offset of `out` and syncs the directory entry: if a
+ * state survives a crash, the output's name must survive too.  Like the
+ * functions below, returns an exit status and prints a message on failure.
  */
 int resumable_output_begin(resumable_output *o, const char *name, int out);
 
@@ -59,10 +59,10 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
                             uint64_t length);
 
 /*
- * For a job stopped before its first record, only the offset of its output is
- * known.  The data there will be truncated, so it must look like the start of
- * an output.  The test gets fewer than RESUMABLE_OUTPUT_FIRST bytes only if the
- * file has no more.
+ * If a job was stopped before its first record, only the offset of its output
+ * is known.  The data at this offset will be truncated, so check that it looks
+ * like the start of an output.  `is_start` gets RESUMABLE_OUTPUT_FIRST bytes,
+ * or fewer if the file ends before.
  */
 #define RESUMABLE_OUTPUT_FIRST 8
 typedef bool resumable_output_test(const unsigned char *bytes, size_t n);
@@ -70,20 +70,20 @@ int resumable_output_start(const resumable_output *o, int out,
                            resumable_output_test *is_start);
 
 /*
- * True if the output of a job stopped before its first record is missing: its
- * name may not have survived a crash.
+ * True if the output of a job stopped before its first record is missing, since
+ * its name may not have survived a crash.
  */
 bool resumable_output_is_gone(const char *name,
                               const output_fingerprint *fingerprint);
 
 /*
- * Checks that the first `length` bytes are the whole output, and that `written`
- * bytes were written in all.
+ * Checks that the output has exactly `length` bytes, and that this equals the
+ * number of bytes `written`.
  */
 int resumable_output_check(const resumable_output *o, int out, uint64_t length,
                            uint64_t written);
 
-/* Seeks to the end of the stream, so that another job can append there. */
+/* Seeks to the end of the stream, so that another job can append to it. */
 int resumable_output_seek_end(const resumable_output *o, int out,
                               uint64_t length);
 

@@ -15,8 +15,8 @@
 #include "files/state_file.h"
 
 /*
- * Tests for resumable_output_start: can the output of a job that was stopped
- * before its first record start with these bytes?
+ * Tests for resumable_output_start: true if the output of a job that was
+ * stopped before its first record can start with these bytes.
  */
 static bool is_framed_start(const unsigned char *bytes, size_t n)
 {
@@ -110,7 +110,7 @@ int resumable_records_compare(const resumable_records *k, const char *state,
     ps_error err;
     int status;
 
-    /* Unframed records have no header; the state records their format. */
+    /* Raw records have no header to compare; the state has their format. */
     if (!schema->framed || k->position.offset == 0)
         return STATUS_OK;
     status = resumable_records_schema(k, true, schema->token_type, &then);

@@ -23,8 +23,8 @@ typedef struct resumable_records {
     /* fingerprint of the output; saved in the state with `position` */
     output_fingerprint fingerprint;
     /*
-     * lengths so far; owned by the loaded state or, after a save, by the writer
-     * until its next record
+     * LENGTHS record at `position`.  Points into the loaded state or, after a
+     * save, into the writer, where it is valid until the next record.
      */
     const unsigned char *lengths;
     /* size of `lengths` in bytes; 0: the stream has no LENGTHS */
@@ -32,8 +32,8 @@ typedef struct resumable_records {
 } resumable_records;
 
 /*
- * Position and fingerprint, in 64-bit numbers of a checkpoint: offset,
- * sequences, tokens and digest; base and hash.
+ * Position and fingerprint, stored as 64-bit numbers in a checkpoint: offset,
+ * sequences, tokens, digest, base and hash.
  */
 #define RESUMABLE_RECORDS_NUMBERS 6
 void resumable_records_load(resumable_records *k, const unsigned char *from);
@@ -54,13 +54,14 @@ int resumable_records_begin(resumable_records *k, records *r, const char *state,
 int resumable_records_reopen(resumable_records *k, records *r, bool framed);
 
 /*
- * Reads the schema of the existing output.  Unframed tokens have type `type`.
+ * Reads the schema of the existing output.  If it is not framed, its tokens
+ * have type `type`.
  */
 int resumable_records_schema(const resumable_records *k, bool framed,
                              ps_type type, ps_schema *schema);
 
 /*
- * Checks that the existing output has the schema of the records to come.
+ * Checks that the existing output has the schema of the new records.
  * `state` is the state's name, for messages.
  */
 int resumable_records_compare(const resumable_records *k, const char *state,

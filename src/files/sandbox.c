@@ -1,9 +1,9 @@
 /*
  * sandbox.c - drop unneeded rights.
  *
- * This uses Landlock, a Linux security module: a process lists the rights it
- * gives up and, as rules, the files for which it keeps some of them.  Newer
- * kernels support more rights than the installed headers may define, so rights
+ * This uses Landlock, a Linux security module.  A process lists the rights that
+ * it gives up, and rules with the files for which it keeps some of them.  A
+ * kernel can support more rights than the installed headers define, so rights
  * added after version 1 are defined here.
  *
  * SPDX-License-Identifier: MIT
@@ -17,9 +17,10 @@
 #include "files/sandbox.h"
 
 /*
- * Landlock needs its header.  Sanitizer runtimes open files under /proc at any
- * time, so the sandbox is off in their builds.  Define SANDBOX_OFF for other
- * builds whose programs write files of their own, such as coverage builds.
+ * The sandbox is available only if the header of Landlock is.  Sanitizer
+ * runtimes open files under /proc at any time, so the sandbox is off in
+ * sanitizer builds.  Define SANDBOX_OFF for other builds whose runtime writes
+ * files, such as coverage builds.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
@@ -109,8 +110,8 @@ static bool add_rule(int ruleset, int fd, uint64_t rights)
     };
 
     /*
-     * EBADFD: a pipe with a name, such as the shell's <(...), is not on a file
-     * system and needs no rule.
+     * EBADFD: a pipe that has a name, such as the shell's <(...), is not on a
+     * file system and does not need a rule.
      */
     return syscall(__NR_landlock_add_rule, ruleset,
                    LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) == 0 ||
@@ -132,7 +133,7 @@ bool sandbox_enter(const char *const *readable, int n_readable,
     int ruleset;
 
     if (version == 0) {
-        /* Available on kernels without Landlock. */
+        /* This works even on kernels without Landlock. */
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
         return true;
     }

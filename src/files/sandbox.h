@@ -26,14 +26,14 @@
  * UNIX sockets with a path, or changes of mode, owner, times and attributes of
  * files.  Open descriptors keep working.
  *
- * Returns true on success, and also if the kernel or this build has no Landlock
- * or if the limit of nested sandboxes is reached.  Prints a message and returns
- * false if Landlock is available but failed.
+ * Returns true on success, and also if the kernel or this build does not
+ * support Landlock, or if the limit of nested sandboxes is reached.  If
+ * Landlock is available but fails, prints a message and returns false.
  */
 bool sandbox_enter(const char *const *readable, int n_readable,
                    const int *folders, int n_folders);
 
-/* Landlock version, at least 1; 0 if the kernel or this build has none. */
+/* Landlock version, from 1; 0 if the kernel or this build does not have it. */
 int sandbox_version(void);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * The state is replaced by way of a temporary file, so any other file with one
  * of the two names would be lost.  Existing files are compared by device and
- * inode; others by directory and name, with links resolved.
+ * inode.  Names that do not exist are compared by directory and name, after
+ * links are resolved.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +20,7 @@
 #include "common/bytes.h"
 #include "files/files.h"
 
-/* Limit on the length of suffixes, in bytes, including the NUL. */
+/* Maximum size of a suffix, in bytes, including the NUL. */
 #define ENDING_MAX 16
 
 const char *state_file_set_name(void *member, const char *value)
@@ -60,7 +61,7 @@ static bool is_file(const char *name, const char *other, int standard)
            files_follow(other, path_b) && files_are_one_name(path_a, path_b);
 }
 
-/* Checks that the file `name`, used for the state, has no other use. */
+/* Checks that the job uses the file `name` only for its state. */
 static int check_name(const state_file_options *o, const char *name)
 {
     const char *what = NULL;
@@ -75,7 +76,7 @@ static int check_name(const state_file_options *o, const char *name)
                          message_name(o->name), message_name(name), what);
 }
 
-/* Checks the name `path` + `ending` in the same way. */
+/* Like check_name, for the name `path` + `ending`. */
 static int check_other(const state_file_options *o, const char *path,
                        const char *ending)
 {
@@ -103,8 +104,8 @@ int state_file_check(const state_file_options *o)
         return STATUS_FAILURE;
     }
     /*
-     * Another job, whose state has this name without the suffix, would remove
-     * the file as its own temporary file.
+     * Another job whose state has this name without the suffix would remove the
+     * file, because it looks like that job's temporary file.
      */
     if (ends_as_fresh(o->name) || ends_as_fresh(path))
         return message_usage("--state=%s: a name that ends in "

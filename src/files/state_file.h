@@ -18,23 +18,24 @@
 #include "files/atomic_file.h"
 #include "packstream.h"
 
-/* Limit on a state's size, in bytes.  A larger file is not a state. */
+/* Maximum size of a state, in bytes.  A larger file is not a state. */
 #define STATE_FILE_MAX ((uint64_t)1 << 32)
 
-/* Default of --state-every: bytes of output between two states. */
+/* Default of --state-every: bytes of output between two checkpoints. */
 #define STATE_FILE_EVERY ((uint64_t)256 << 20)
 
 /*
  * Entries of an option table for --state, --state-every and --resume, which set
- * `state`, `state_every` and `resume`.  `files` and `units` are words for the
- * help; a checkpoint is also due at `moments`.
+ * `state`, `state_every` and `resume`.  The other arguments are words for the
+ * help: the names of the files, the units of --state-every, and the other times
+ * at which a checkpoint is saved.
  */
 #define STATE_FILE_ENTRIES(conf, files, units, moments)                       \
     {0, "state", "FILE", "save checkpoints for --resume in " files,           \
      OPTION_CALL_FOR(conf, state, state_file_set_name)},                      \
     {0, "state-every", "N",                                                   \
-     "save one every N " units " (default: 256 MiB of\n"                      \
-     "them), and " moments,                                                   \
+     "save a checkpoint every N " units " (default:\n"                        \
+     "256 MiB), and " moments,                                                \
      OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),                         \
      .why = "must be a number of " units " from 1"},                          \
     {0, "resume", NULL,                                                       \
@@ -77,15 +78,15 @@ typedef struct state_file_options {
  * temporary files.  Like the functions below, returns an exit status and prints
  * a message on failure.
  *
- * Call it again once all files exist: only then is it known whether two names
- * denote the same file, as "A" and "a" do on some file systems.
+ * Call it again once all files exist, because two different names can denote
+ * the same file, such as "A" and "a" on some file systems.
  */
 int state_file_check(const state_file_options *options);
 
 /*
  * Does the same checks, prepares to replace the state, and reads it if it
- * exists.  The caller frees *state, also after an error; it is NULL if the
- * state does not exist.
+ * exists.  *state is NULL if the state does not exist.  The caller frees it,
+ * also after an error.
  */
 int state_file_open(atomic_file *f, const state_file_options *options,
                     unsigned char **state, size_t *bytes);
@@ -112,7 +113,7 @@ int state_file_compare(const char *name, const state_file_option *options,
 
 /*
  * Parts of a whole, such as the weights of sources, in the state and now.  Both
- * are in lowest terms, so equal ratios are equal numbers.
+ * sets of numbers are in lowest terms, so equal ratios have equal numbers.
  */
 typedef struct state_file_shares {
     const char *what;          /* for messages: "weight" */

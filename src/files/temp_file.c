@@ -18,8 +18,8 @@
 #define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
 
 /*
- * Atomic write unit of a disk, in bytes.  After a power failure a sector may
- * read as zeros.
+ * Unit that a disk writes atomically, in bytes.  After a power failure a sector
+ * may contain zeros.
  */
 #define SECTOR_BYTES 512
 

@@ -1,10 +1,9 @@
 /*
  * temp_file.h - a file under a temporary name that only this process writes.
  *
- * The file is locked, and its identity is known.  Other programs may ignore
- * the lock, so check temp_file_has_name before using the name again.
- *
- * Nothing here prints.
+ * The file is locked, and its identity is known.  Other programs may ignore the
+ * lock, so check temp_file_has_name before using the name again.  These
+ * functions print no messages.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,14 +24,14 @@ typedef enum temp_file_result {
     TEMP_FILE_LOCKED,   /* another process is writing the file */
     TEMP_FILE_UNOPENED, /* exists and cannot be opened; see errno */
     TEMP_FILE_SPECIAL,  /* exists and is not a regular file */
-    TEMP_FILE_LINKED,   /* exists and has another name as well */
-    TEMP_FILE_FOREIGN   /* exists and starts with other bytes than `magic` */
+    TEMP_FILE_LINKED,   /* exists and has another hard link */
+    TEMP_FILE_FOREIGN   /* exists and does not start with `magic` */
 } temp_file_result;
 
 typedef struct temp_file {
-    int folder;        /* `name` is relative to it; or AT_FDCWD */
+    int folder;        /* directory of `name`, or AT_FDCWD */
     const char *name;  /* owned by the caller */
-    const char *magic; /* of files that may be replaced; NULL: any file */
+    const char *magic; /* start of files that may be replaced; NULL: any */
     int fd;            /* open for reading and writing; -1: not open */
     dev_t device;      /* identity of the file that was open last */
     ino_t inode;
@@ -42,14 +41,15 @@ typedef struct temp_file {
 temp_file_result temp_file_create_new(temp_file *t);
 
 /*
- * Creates the file.  A file that a killed process or a power failure left is
- * removed first: a regular file with one name that nobody has locked, and that
- * is empty, starts with `magic`, or has a first sector of zeros.
+ * Creates the file.  First removes a file left by a killed process or a power
+ * failure: a regular file without another hard link, not locked, that is empty,
+ * starts with `magic`, or has a first sector of zeros.
  */
 temp_file_result temp_file_create(temp_file *t);
 
 /*
- * Opens a file that temp_file_create would remove, or with `create` a new one.
+ * Opens a file that temp_file_create would remove.  If `create` is set, the
+ * file may also be new.
  */
 temp_file_result temp_file_open(temp_file *t, bool create);
 
@@ -59,7 +59,7 @@ bool temp_file_has_name(const temp_file *t);
 /* Removes the file unless another program took its name; closes it. */
 temp_file_result temp_file_discard(temp_file *t);
 
-/* Closes the file if it is open, and keeps errno. */
+/* Closes the file if it is open.  Does not change errno. */
 void temp_file_close(temp_file *t);
 
 #endif

@@ -2,9 +2,9 @@
  * arrays.c - packs as the elements of one array: the tokens of rows, with or
  * without llm.c's header, and rows in numpy's .npy format.
  *
- * llm.c's and numpy's headers contain the number of packs.  Either the output
- * is a file, in which the number is filled in at the end, or all inputs are
- * files, which are read twice: to count and to copy.
+ * The headers of llm.c and numpy contain the number of packs.  Either the
+ * output is a file, in which the number is filled in at the end, or all inputs
+ * are files, which are read twice: first to count packs, then to copy them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 #include "common/bytes.h"
 #include "packcat/formats.h"
 
-/* Only the capacity must be the same in all files. */
+/* Writes the tokens of a row.  All files must have the same capacity. */
 static bool put_tokens(output *out, const ps_pack_info *info,
                        const ps_pack *pack)
 {
@@ -47,11 +47,11 @@ typedef struct counted_form {
     const char *name;    /* word of --to */
     size_t header_bytes; /* at most NPY_HEADER_BYTES */
     /*
-     * Builds the header for `n` packs of the input.  For PS_UNKNOWN, builds one
-     * that readers of the form refuse.  Returns false after input_fail.
+     * Builds the header for `n` packs of the input.  For PS_UNKNOWN, builds a
+     * header that readers of the form refuse.  Returns false after input_fail.
      */
     bool (*make_header)(input *in, uint64_t n, char *header);
-    uint64_t max; /* limit on packs in the header */
+    uint64_t max; /* maximum number of packs in the header */
     bool tokens;  /* write tokens only, not whole rows */
 } counted_form;
 
@@ -112,16 +112,16 @@ static void convert_counted(const counted_form *form, input *in, output *out)
         if (form->make_header(in, n, header))
             output_patch(out, offset, header, form->header_bytes);
     } else if (n != declared) {
-        input_fail(in, "changed while it was read");
+        input_fail(in, "changed by another program while it was read");
     }
 }
 
 /*
  * ---- llmc ----
  *
- * The header has 256 i32: a magic and a version, which determine the token
- * width, then the number of tokens, then zeros. llm.c refuses files with 0
- * tokens, so the number is 0 while the file is being written.
+ * The header has 256 numbers of type i32: a magic and a version, which
+ * determine the token width, then the number of tokens, then zeros.  llm.c
+ * refuses files with 0 tokens, so the number is 0 until the file is complete.
  */
 static bool make_llmc_header(input *in, uint64_t n, char *header)
 {
@@ -171,7 +171,7 @@ static void add(text *t, const char *pattern, ...)
     t->left -= (size_t)n;
 }
 
-/* An unnamed void, which numpy treats as padding and not as a field. */
+/* A void without a name, which numpy treats as padding, not as a field. */
 #define GAP "('', '|V%" PRIu32 "'), "
 
 static bool make_npy_header(input *in, uint64_t n, char *header)
@@ -204,15 +204,15 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
         add(&t, GAP, info->row_bytes - end);
 
     /*
-     * The number has a fixed width, so that it can be filled in later. numpy
-     * refuses to load an array with blanks there.
+     * The number has a fixed width, so that it can be filled in later.  If it
+     * is blank, numpy refuses to load the array.
      */
     if (n == PS_UNKNOWN)
         add(&t, "], 'fortran_order': False, 'shape': (%20s,)}", "");
     else
         add(&t, "], 'fortran_order': False, 'shape': (%20" PRIu64 ",)}", n);
 
-    /* Unreachable within the limits of the format. */
+    /* Cannot happen within the limits of the format. */
     if (t.full)
         return input_fail(in, "too many fields for a .npy header");
     memset(t.at, ' ', t.left - 1);

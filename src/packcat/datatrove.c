@@ -1,9 +1,10 @@
 /*
  * datatrove.c - tokens, sequence ends and a loss mask in datatrove's format.
  *
- * NAME contains the tokens of all sequences; NAME.index one u64 per sequence,
- * the number of tokens up to its end; NAME.loss, if there is a loss mask, one
- * byte per token, 1 if the token counts and 0 if not.
+ * NAME contains the tokens of all sequences.  NAME.index has one u64 per
+ * sequence: the number of tokens up to its end.  NAME.loss, which exists only
+ * if there is a loss mask, has one byte per token: 1 if the token counts in the
+ * loss, otherwise 0.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +31,7 @@ output_names datatrove_names(const char *name, const ps_pack_info *info)
                           .endings = {"", ".index", LOSS_ENDING}};
 }
 
-/* datatrove would apply an existing NAME.loss to the new NAME. */
+/* Refuses an old NAME.loss, which datatrove would apply to the new NAME. */
 static bool check_no_old_mask(output *out)
 {
     struct stat st;

@@ -14,8 +14,8 @@
 #include "files/packs.h"
 
 /*
- * Limit on a printed element, in bytes: a double with 17 digits, sign, point,
- * exponent and NUL, or an integer with sign; and a separator.
+ * Maximum size of a printed element, in bytes: a double with 17 digits, sign,
+ * point, exponent and NUL, or an integer with sign; and a separator.
  */
 #define PRINTED_MAX 32
 #define PRINTED_RUN 2048
@@ -112,8 +112,8 @@ bool elements_have_infinity(const elements *list)
 }
 
 /*
- * printf parses its format for every number, which dominates the export of
- * tokens as text.  Numbers are formatted here, two digits at a time.
+ * Formats a number, two digits at a time.  printf parses its format string for
+ * every number, which would dominate the time to export tokens as text.
  */
 static char *print_integer(char *at, uint64_t value)
 {
@@ -148,8 +148,8 @@ static char *print_integer(char *at, uint64_t value)
 }
 
 /*
- * Integral values get a ".0", so that JSON parsers read them as floats and keep
- * the sign of zero.
+ * Appends ".0" to integral values, so that JSON parsers read them as floats and
+ * preserve the sign of zero.
  */
 static char *print_float(char *at, double value, int digits)
 {

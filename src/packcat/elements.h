@@ -13,9 +13,7 @@
 #include "packcat/output.h"
 #include "packstream.h"
 
-/*
- * `n` elements of one type, contiguous and little-endian.  Does not own them.
- */
+/* A list of `n` contiguous little-endian elements, which it does not own. */
 typedef struct elements {
     ps_type type;
     uint32_t n; /* number of elements */
@@ -26,7 +24,7 @@ typedef struct elements {
 elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
                      uint32_t channel);
 
-/* The same for sequence `i` of a pack, from the field that contains them. */
+/* Elements of sequence `i` of a pack, from the field that contains them. */
 elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
                           const ps_field *field, uint32_t i);
 
@@ -36,7 +34,7 @@ uint32_t elements_channel(const ps_schema *schema, const char *name);
 /* Value of element `i` < n, for types u8, u16 and u32. */
 uint32_t elements_value(const elements *list, uint32_t i);
 
-/* The same for all integer types except u64. */
+/* Value of element `i` < n, for all integer types except u64. */
 int64_t elements_integer(const elements *list, uint32_t i);
 
 /* True if an element is infinite. */

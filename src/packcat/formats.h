@@ -15,9 +15,9 @@
  *   datatrove.c, megatron.c, tfrecord.c    the form of that name
  *
  * A conversion function reads `in` to its end or a failure and writes to `out`.
- * It prints nothing: errors are stored in `in` and `out` and printed by
- * input_end and outputs_end.  A single output is flushed first, so data decoded
- * before a failure is written before the message.
+ * It prints nothing: errors are stored in `in` and `out`, and input_end and
+ * outputs_end print them.  A single output is flushed first, so that data
+ * decoded before a failure is written before the message.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,6 +34,7 @@
 /* For a form with several files, `out` is the first of an array. */
 typedef void format_convert(input *in, output *out);
 
+/* Units that a form converts, and their order. */
 typedef enum format_units {
     OF_SEQUENCES, /* in either order */
     OF_PACKS,     /* always in pack order */
@@ -62,7 +63,7 @@ typedef struct format {
     format_convert *convert;
     /* properties that input files must share; see input_options */
     unsigned same;
-    format_units units;  /* what the form converts */
+    format_units units;  /* units that the form converts */
     bool binary;         /* refuse a terminal */
     output_namer *namer; /* names of several files; NULL: one output */
 } format;

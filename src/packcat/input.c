@@ -99,8 +99,8 @@ static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
 }
 
 /*
- * True if packs of `a` cannot follow those of `b`, given the properties in
- * `same`.  Describes the first difference in `text`.
+ * True if packs of `a` cannot follow packs of `b`, because a property in `same`
+ * differs.  Describes the first difference in `text`.
  */
 static bool find_mismatch(unsigned same, const ps_pack_info *a,
                           const ps_pack_info *b, char text[MISMATCH_BYTES])
@@ -128,7 +128,7 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     }
     if ((same & SAME_FIELDS) == 0)
         return false;
-    /* Fields of rows precede those of sequence rows. */
+    /* The fields of rows precede the fields of sequence rows. */
     for (uint32_t i = 0; i < a->n_fields && i < b->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
@@ -174,7 +174,7 @@ static bool open_next(input *in)
     if (in->packs.reader != NULL)
         ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
 
-    /* Refuse raw records: they have no header to recognise them by. */
+    /* Refuse raw records, which have no header and could be any file. */
     if (in->tokens != NULL) {
         in->tokens_info.schema = *ps_token_reader_schema(in->tokens);
         if (!in->tokens_info.schema.framed) {
@@ -215,15 +215,15 @@ static void close_current(input *in)
 }
 
 /*
- * Opens the next file at the end of the current one.  Returns false at the last
- * file, or after a failure.
+ * Opens the next file at the end of the current file.  Returns false at the end
+ * of the last file, or after a failure.
  */
 static bool advance(input *in)
 {
     if (in->next == in->options.n_names)
         return false;
     close_current(in);
-    /* Opening a file can block until its writer opens it. */
+    /* Call the hook: opening a pipe can block until its writer opens it. */
     return before_wait(in, &in->err) == PS_OK && open_next(in);
 }
 
@@ -236,7 +236,7 @@ bool input_begin(input *in, const input_options *options)
                   .start = -1,
                   .range = {.end.number = UINT64_MAX}};
     progress_start(&in->progress, options->progress);
-    /* The percentage would be wrong for a range. */
+    /* For a range, the percentage would be wrong. */
     if (options->range == NULL)
         progress_inputs(&in->progress, options->names, options->n_names);
     if (options->range != NULL)

@@ -33,17 +33,17 @@ enum {
 typedef struct input_options {
     const char *const *names; /* "-" is stdin */
     int n_names;              /* at least 1 */
-    ps_order order;           /* of sequences; PS_ORDER_PACK with a range */
-    /* limit on memory for restoring the order, in bytes; 0: default */
+    ps_order order;           /* sequence order; PS_ORDER_PACK with a range */
+    /* maximum memory to restore the order, in bytes; 0: default */
     uint64_t max_bytes;
     const range *range; /* packs to read, numbered over all files; NULL: all */
-    bool tokens_do;     /* accept token records */
+    bool tokens_do;     /* token records are accepted as well */
     /* properties that later files must share with the first; SAME_* */
     unsigned same;
     bool progress; /* show progress */
     /*
-     * called with `context` before a wait; if it fails, it has reported the
-     * error, and the input ends
+     * Called with `context` before a wait.  If it fails, the input ends, and
+     * the hook must have stored the error.
      */
     ps_wait_hook *on_wait;
     void *context;
@@ -56,7 +56,7 @@ typedef struct input {
     /* initial offset of stdin, in bytes; -1: not seekable */
     off_t start;
     packs packs;              /* packs of the current file */
-    ps_token_reader *tokens;  /* or its token records; owned */
+    ps_token_reader *tokens;  /* reader of token records; NULL: packs; owned */
     ps_pack_info tokens_info; /* only the schema is set */
     /* created for the first sequence; unused for a range */
     ps_unpacker *unpacker;
@@ -64,14 +64,14 @@ typedef struct input {
     uint64_t passed; /* packs skipped or returned, in all files */
     /* for a range: pack whose sequences are being read */
     ps_pack pack;
-    uint32_t next_piece;   /* index of its next sequence */
+    uint32_t next_piece;   /* index of the next sequence of `pack` */
     unsigned char *piece;  /* payload of the last sequence; owned */
     size_t piece_capacity; /* allocated size of `piece`, in bytes */
     ps_pack_info first;    /* header of the first file */
-    bool failed;           /* an error ended the input: its details follow */
+    bool failed;           /* an error ended the input; details follow */
     bool hook_failed;      /* the hook failed */
     int status;            /* not STATUS_OK: the error was already printed */
-    ps_error err;          /* otherwise, the error */
+    ps_error err;          /* the error, if it was not printed */
     progress progress;
     progress_figures figures;
     uint64_t bytes_before;   /* bytes read from previous files */
@@ -92,9 +92,9 @@ bool input_pack(input *in, ps_pack *pack);
 const ps_pack_info *input_info(const input *in);
 
 /*
- * Totals of the streams read to their end: only counts of the input and of
- * truncation.  Sums that overflow are UINT64_MAX.  They are complete after the
- * last stream, but not for a range.
+ * Totals of the streams read to their end; only the counts of the input and of
+ * truncation are set.  Sums that overflow are UINT64_MAX.  The totals are
+ * complete after the last stream, but not for a range.
  */
 ps_totals input_totals(const input *in);
 
@@ -105,14 +105,14 @@ ps_totals input_totals(const input *in);
 bool input_fail(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 /*
- * Reads the number of packs from the ends of the files; the rest is not
- * checked.  Returns false unless all files have it.
+ * Reads the number of packs from the ends of the files, without checking
+ * anything else.  Returns false if a file does not have the number.
  */
 bool input_count(const input *in, uint64_t *count);
 
 /*
- * input_rereadable is true if all files can be read twice; input_rewind starts
- * over.
+ * input_rereadable returns true if all files can be read twice.  input_rewind
+ * starts again with the first file.
  */
 bool input_rereadable(const input *in);
 bool input_rewind(input *in);

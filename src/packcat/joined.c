@@ -2,9 +2,9 @@
  * joined.c - join pack streams into one.
  *
  * Packs are copied unchanged except for their index and the ids of their
- * sequences, which continue those of the previous streams.  The depth of all
- * packs is known only after the last header, so the new header leaves it
- * unknown; END states it.
+ * sequences, which continue those of the previous streams.  The maximum depth
+ * is known only after the last header, so the depth in the new header is
+ * unknown; END has it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,9 +15,8 @@
 
 /*
  * Checks that the next pack can be written after the sequences counted in
- * `sums`; otherwise ends the input with an error.  The header states how far
- * packs change the order of the input, and was written before the other streams
- * were known.
+ * `sums`; otherwise ends the input with an error.  The output's header, with
+ * its max_displacement, was written before the other streams were known.
  */
 static bool check_can_follow(input *in, const ps_totals *sums)
 {
@@ -29,13 +28,13 @@ static bool check_can_follow(input *in, const ps_totals *sums)
                           "first",
                           displacement, in->first.max_displacement);
     if (sums->input_sequences > INT64_MAX)
-        return input_fail(in, "the streams before it count %" PRIu64 " "
-                          "sequences, more than a stream can hold",
+        return input_fail(in, "the streams before it have %" PRIu64 " "
+                          "sequences, more than a stream can have",
                           sums->input_sequences);
     return true;
 }
 
-/* Checks in the same way that END can store the sums. */
+/* Like check_can_follow, checks that END can store the sums. */
 static bool check_sums(input *in, const ps_totals *sums)
 {
     return (sums->input_sequences < UINT64_MAX &&
@@ -76,7 +75,7 @@ void convert_packs(input *in, output *out)
         r = ps_pack_writer_put(out->packs, &pack, &out->err);
     }
 
-    /* Without END, readers notice that the input failed. */
+    /* If the input failed, omit END, so that readers notice. */
     sums = input_totals(in);
     if (!in->failed)
         (void)check_sums(in, &sums);

@@ -3,8 +3,8 @@
  *
  * Keys are in the order of the channel table.  Names need no escapes, since the
  * format allows only letters, digits and underscores.  JSON cannot represent
- * infinity, and a wrong value would be worse than none, so a channel with an
- * infinite value ends the conversion.
+ * infinity, and a wrong value would be worse than none, so an infinite value in
+ * a channel ends the conversion with an error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +36,7 @@ void convert_jsonl(input *in, output *out)
         for (uint32_t c = 0; c < schema->n_channels; c++) {
             list = elements_of(schema, &sequence, c);
             if (elements_have_infinity(&list)) {
-                input_fail(in, "sequence %" PRIu64 ": channel '%s' holds an "
+                input_fail(in, "sequence %" PRIu64 ": channel '%s' has an "
                            "infinity, which JSON cannot represent",
                            sequence.id, schema->channels[c].name);
                 return;
@@ -64,8 +64,8 @@ void convert_jsonl(input *in, output *out)
  * ---- trl: packs, for TRL and compatible trainers ----
  *
  * A pack is one row of its sequences, without padding or gaps; seq_lengths
- * lists their lengths.  Each channel is a list: of all tokens if it is per
- * token, or of one element per sequence.
+ * lists their lengths.  A per-token channel is a list with one element per
+ * token, a per-sequence channel a list with one element per sequence.
  */
 
 /* Prints the values of all sequences. */
@@ -93,7 +93,7 @@ static bool check_finite(input *in, const ps_pack *pack)
             const elements list = elements_in_pack(info, pack, field, i);
 
             if (elements_have_infinity(&list))
-                return input_fail(in, "pack %" PRIu64 ": channel '%s' holds an "
+                return input_fail(in, "pack %" PRIu64 ": channel '%s' has an "
                                   "infinity, which JSON cannot represent",
                                   pack->index, field->channel.name);
         }

@@ -51,8 +51,8 @@ static const option_entry entries[] = {
      OPTION_NUMBER(conf, max_bytes, 1, UINT64_MAX),
      .why = "must be a number of bytes from 1, such as 64Mi"},
     {0, "range", "A:B",
-     "read packs A up to B, B excluded; the first is 0;\n"
-     "negative numbers count from the end",
+     "read only packs A to B - 1, from 0; negative numbers\n"
+     "count from the end",
      OPTION_CALL_FOR(conf, range, range_parse),
      OPTION_GIVEN(conf, range_given)},
     {0, "max-predictions", "N",
@@ -131,7 +131,7 @@ static int run(const conf *c)
 {
     const format *form = &formats[c->format];
     outputs outs = {.parts = {{.fd = -1}}};
-    /* A progress line would garble text printed on the same terminal. */
+    /* A progress line would be mixed with text printed on the same terminal. */
     const bool shown = c->output == NULL && isatty(STDOUT_FILENO) == 1;
     const input_options from = {
         .names = c->names,
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     if (c.predictions == 0)
         c.predictions = PREDICTIONS;
 
-    /* Nothing has been opened or truncated yet. */
+    /* Check this before any output is opened or truncated. */
     if (files_check_readable(c.names, c.n_names) != STATUS_OK)
         return STATUS_FAILURE;
     if (formats[c.format].namer != NULL

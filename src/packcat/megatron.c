@@ -8,8 +8,8 @@
  *   i64[m + 1] first sequence of each of m documents, and n
  *
  * Only the lengths can be written as they arrive.  The other arrays are
- * computed from them at the end, one block at a time.  Until then the length of
- * a document's first sequence is marked with NEW_DOCUMENT.
+ * computed from the lengths at the end, one block at a time.  Until then, the
+ * length of a document's first sequence is marked with NEW_DOCUMENT.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,14 +24,14 @@
 #define HEADER_BYTES 34
 #define NEW_DOCUMENT (UINT32_C(1) << 31)
 
-/* Lengths per block, 4 bytes each. */
+/* Number of lengths per block, 4 bytes each. */
 #define BLOCK 4096
 
 typedef struct idx {
     output *out;        /* NAME.idx */
     size_t token_bytes; /* 2 or 4 */
-    uint64_t n;         /* sequences so far */
-    uint64_t documents; /* documents so far */
+    uint64_t n;         /* number of sequences so far */
+    uint64_t documents; /* number of documents so far */
 } idx;
 
 output_names megatron_names(const char *name, const ps_pack_info *info)
@@ -47,8 +47,9 @@ output_names megatron_names(const char *name, const ps_pack_info *info)
 }
 
 /*
- * Writes the tokens and the length of a sequence.  Lengths within the limits
- * never look marked.  Megatron has no u32 type, so 32-bit tokens must fit i32.
+ * Writes the tokens and the length of a sequence.  A length within the limits
+ * does not have the bit NEW_DOCUMENT.  Megatron has no u32 type, so 32-bit
+ * tokens must fit i32.
  */
 static bool put_sequence(input *in, output *out, idx *to,
                          const elements *tokens, uint64_t id, bool document)
@@ -69,9 +70,9 @@ static bool put_sequence(input *in, output *out, idx *to,
 }
 
 /*
- * Reads the lengths again and writes the offsets of the sequences, or the first
- * sequences of the documents.  The latter clears the marks, which are not
- * needed afterwards.
+ * Reads the lengths again and writes the offsets of the sequences, or, with
+ * `documents`, the first sequences of the documents.  The latter also clears
+ * the marks, which are not needed afterwards.
  */
 static bool put_index(idx *to, bool documents)
 {
@@ -135,7 +136,7 @@ void convert_megatron(input *in, output *out)
         !output_u64(to.out, to.n) || !output_flush(to.out))
         return;
 
-    /* The header is written last, so that no reader accepts a partial index. */
+    /* Write the header last, so that no reader accepts a partial index. */
     memcpy(header, "MMIDIDX", 7);
     store_u64(header + 9, 1);
     header[17] = to.token_bytes == 2 ? 8 : 4;

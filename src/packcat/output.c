@@ -67,7 +67,7 @@ ps_result output_flush_before_wait(void *context, ps_error *err)
 {
     output *out = context;
 
-    /* The blocks of a pack stream must not depend on the timing of input. */
+    /* Blocks of a pack stream must not depend on the timing of the input. */
     if (out->packs == NULL && !output_flush(out))
         *err = out->err;
     return out->err.code;
@@ -171,8 +171,8 @@ bool outputs_can_have_name(const char *name)
     struct stat st;
 
     /*
-     * The name is probably where the user wants the output: in a directory, or
-     * in /dev/null.
+     * The user probably expects the output in this directory, or in a device
+     * such as /dev/null.
      */
     if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
         message_error("%s: exists and is not a regular file, so the output "
@@ -193,7 +193,7 @@ static bool prepare(output *out, const char *name)
     *out = (output){.fd = -1, .name = name};
     out->buffer = malloc(OUTPUT_BUFFER_BYTES);
     if (out->buffer == NULL) {
-        message_errno("output buffer");
+        message_errno("cannot allocate the output buffer");
         out->status = STATUS_FAILURE;
     }
     return out->buffer != NULL;
@@ -209,9 +209,7 @@ bool outputs_begin(outputs *outs, const output_options *options,
         const output_names names = options->namer(options->name, &in->first);
 
         outs->several = true;
-        /*
-         * Each file is created under a temporary name, for writing and reading.
-         */
+        /* Create each file under a temporary name, for writing and reading. */
         for (size_t i = 0; begun && i < names.n; i++) {
             output *out = &outs->parts[outs->n++];
             const int fd = file_set_add(&outs->set, options->name, names.stem,

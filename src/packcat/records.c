@@ -1,6 +1,5 @@
 /*
- * records.c - sequences alone: as token records, as lines of decimal ids, or as
- * bytes.
+ * records.c - sequences as token records, as lines of decimal ids, or as bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,8 +19,8 @@ void convert_records(input *in, output *out)
         result = ps_token_writer_put(out->writer, sequence.n_tok,
                                      sequence.payload, &out->err);
     /*
-     * If the input failed, flush but do not finish: framed records then lack
-     * END, so readers notice too.
+     * If the input failed, flush but do not finish, so that framed records lack
+     * END and readers notice.
      */
     if (in->failed)
         (void)output_flush(out);

@@ -3,9 +3,9 @@
  * pre-training.
  *
  * An example is a Protocol Buffers message.  Its field 1 is a message that
- * contains a map.  Each map entry is a field 1 with a name, field 1, and a
- * feature, field 2.  A feature is a list of i64 in field 3 or of f32 in field
- * 2; within a list, the numbers are a packed field 1.
+ * contains a map, with one field 1 per entry.  An entry has a name in field 1
+ * and a feature in field 2.  A feature has a list of i64 in field 3 or of f32
+ * in field 2; the numbers of a list are a packed field 1.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 #include "packcat/formats.h"
 #include "wire/protobuf.h"
 
-/* Label of a token that is not to be predicted. */
+/* Label of a token that is not masked. */
 #define NO_LABEL PS_NO_LABEL
 
 /* 1.0 as the bits of an f32. */
@@ -33,7 +33,7 @@ typedef enum list_type {
     INTEGERS = 3
 } list_type;
 
-/* An example being built.  Absent channels are PS_TOKENS. */
+/* An example being built.  The index of an absent channel is PS_TOKENS. */
 typedef struct example {
     proto_out message;
     uint32_t capacity;    /* tokens per example, with padding */
@@ -91,7 +91,7 @@ typedef enum masked {
     WEIGHTS
 } masked;
 
-/* Writes a value per masked token, padded with zeros to e->predictions. */
+/* Writes one value per masked token, padded with zeros to e->predictions. */
 static void put_masked(example *e, const char *name, masked which,
                        const elements *labels)
 {
@@ -120,7 +120,7 @@ static void put_masked(example *e, const char *name, masked which,
     end_feature(to, &f);
 }
 
-/* A channel of the sequence; no elements if the channel is absent. */
+/* Elements of a channel of the sequence; none if the channel is absent. */
 static elements channel_of(const ps_schema *schema,
                            const ps_sequence *sequence, uint32_t channel)
 {
@@ -222,7 +222,7 @@ static bool check_sequence(input *in, const example *e,
                 continue;
             if (value < 0 || value > used[k].max)
                 return input_fail(in, "sequence %" PRIu64 ": channel '%s' "
-                                  "holds %" PRId64 ", which --to=tfrecord "
+                                  "has %" PRId64 ", which --to=tfrecord "
                                   "cannot write", sequence->id,
                                   schema->channels[c].name, value);
             n += c == e->labels;
@@ -230,7 +230,7 @@ static bool check_sequence(input *in, const example *e,
     }
     if (sequence->n_tok > e->capacity)
         return input_fail(in, "sequence %" PRIu64 " was split: it has "
-                          "%" PRIu32 " tokens, and an example at most "
+                          "%" PRIu32 " tokens, but an example has at most "
                           "%" PRIu32 ": use --order=pack", sequence->id,
                           sequence->n_tok, e->capacity);
     if (n > e->predictions)

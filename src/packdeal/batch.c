@@ -13,7 +13,7 @@
 #include "cli/message.h"
 #include "files/files.h"
 
-/* Limit on memory for packs from pipes and token records, in bytes. */
+/* Maximum memory for packs from pipes and token records, in bytes. */
 #define HELD_MAX (UINT64_C(4) << 30)
 
 /* Initial memory for token records, in bytes. */
@@ -81,7 +81,8 @@ bool batch_has_start(const conf *c, uint64_t steps)
 {
     if (c->start < steps)
         return true;
-    message_error("--start=%" PRIu64 ": the last step is %" PRIu64, c->start,
+    message_error("--start=%" PRIu64 ": out of range: the last step is "
+                  "%" PRIu64, c->start,
                   steps - 1);
     return false;
 }
@@ -104,9 +105,9 @@ static bool fail_room(batch *b, const input *in, uint64_t bytes)
 }
 
 /*
- * Copies the row and the sequence rows of a pack, which are valid until the
- * next read, after those already kept. pack.offset is the position of the copy
- * until all packs are read.
+ * Appends a copy of the row and the sequence rows of a pack to b->held, since
+ * they are valid only until the next read.  pack.offset is the position of the
+ * copy until all packs have been read.
  */
 static bool keep_pack(batch *b, input_pack *pack, const input *in)
 {
@@ -121,7 +122,7 @@ static bool keep_pack(batch *b, input_pack *pack, const input *in)
         return true;
     if (room == 0)
         room = in->has_tokens ? LEAST_ROOM : (uint64_t)b->most * pack->bytes;
-    /* Refuse rows that cannot be held together at the first pack. */
+    /* If the rows of a step cannot be held, fail at the first pack. */
     if (end > HELD_MAX || room > HELD_MAX)
         return fail_room(b, in, end > room ? end : room);
     while (room < end)
@@ -144,8 +145,8 @@ static bool keep_pack(batch *b, input_pack *pack, const input *in)
 }
 
 /*
- * Reads up to `most` packs, and keeps them if their step is `dealt`.  Returns
- * the number read.
+ * Reads up to `most` packs, and keeps them if `dealt` is set, that is, if their
+ * step will be assigned.  Returns the number of packs read.
  */
 static uint32_t read_packs(batch *b, input *in, input_pack *to,
                            uint32_t most, bool dealt)
@@ -194,8 +195,8 @@ static bool fill(batch *b, input *in)
 /* ---- Assigning ---- */
 
 /*
- * Checks that every rank gets at least one of the last packs, if the reader of
- * the shares is to pad them.
+ * Checks that every rank gets at least one of the last packs if the readers of
+ * the shares have to pad them.
  */
 static bool can_pad(batch *b, const input *in)
 {
@@ -204,14 +205,14 @@ static bool can_pad(batch *b, const input *in)
     if (c->last != CONF_PAD || c->what != CONF_SHARES || b->n >= c->ranks)
         return true;
     message_error("--last=pad: the last step has %" PRIu32 " %s for %" PRIu32
-                  " ranks, and a share cannot contain empty ones; use "
+                  " ranks, and a share cannot contain empty packs; use "
                   "--last=drop or --last=short",
                   b->n, in->has_tokens ? "sequences" : "packs", c->ranks);
     b->status = STATUS_DATA;
     return false;
 }
 
-/* Adds the cost of this step, as assigned and in input order. */
+/* Adds the costs of this step, as assigned and in input order. */
 static void add_costs(batch *b)
 {
     const uint32_t ranks = b->conf->ranks;
@@ -238,8 +239,7 @@ static bool deal(batch *b)
 
     /*
      * The last packs do not fill a batch.  They are assigned in a smaller
-     * batch, as even as possible, whose empty slots count as packs without
-     * cost.
+     * batch, as evenly as possible.  Its empty slots count as packs of cost 0.
      */
     if (b->n < b->most) {
         const uint32_t per_rank = b->n / ranks + (b->n % ranks != 0);

@@ -15,7 +15,7 @@
 #include "packdeal/window.h"
 
 /*
- * Costs summed over all steps assigned.  The cost of a step is that of its
+ * Costs, summed over all steps assigned.  The cost of a step is the cost of its
  * costliest rank.
  */
 typedef struct batch_costs {
@@ -26,9 +26,9 @@ typedef struct batch_costs {
 
 typedef struct batch {
     const conf *conf;
-    uint32_t most;     /* packs per whole batch */
-    uint32_t n;        /* packs in this batch */
-    bool has_tokens;   /* they are token records */
+    uint32_t most;     /* packs of a full batch */
+    uint32_t n;        /* packs of this batch */
+    bool has_tokens;   /* the packs are token records */
     input_pack *packs; /* [most] */
     uint32_t *ranks;   /* [n], rank of each pack */
     uint32_t *first;   /* [ranks], index of the rank's first pack, or n */
@@ -42,23 +42,23 @@ typedef struct batch {
     uint64_t room;    /* allocated size of `held`, in bytes */
     uint64_t kept;    /* used size of `held`, in bytes */
     bool keep;        /* keep packs from pipes */
-    uint64_t steps;   /* steps so far, including those before --start */
-    uint64_t n_packs; /* packs in them */
+    uint64_t steps;   /* number of steps, including those before --start */
+    uint64_t n_packs; /* number of packs in these steps */
     batch_costs all;  /* sums over all steps */
     /* STATUS_OK, or the status of a failure already reported */
     int status;
 } batch;
 
 /*
- * Prepares for batches.  `keep`: copy packs from pipes.  On failure, prints a
- * message and returns false.
+ * Prepares for batches.  If `keep` is set, packs from pipes are copied.  On
+ * failure, prints a message and returns false.
  */
 bool batch_open(batch *b, const conf *c, bool keep);
 
 /*
- * Reads the next batch, skipping those before --start, and assigns its packs.
- * The input frees its data on earlier batches.  Returns false at the end, or on
- * failure after printing a message.
+ * Reads the next batch, skipping batches before --start, and assigns its packs.
+ * The input frees its data about earlier batches.  Returns false at the end, or
+ * on failure after printing a message.
  */
 bool batch_next(batch *b, input *in);
 

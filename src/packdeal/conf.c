@@ -67,7 +67,7 @@ static const option_entry entries[] = {
      "pad (every rank takes part) or drop",
      OPTION_WORD(conf, last, lasts)},
     {0, "seed", "SEED",
-     "take packs of regular files in random order",
+     "read packs of regular files in random order",
      OPTION_NUMBER(conf, seed, 0, UINT64_MAX), OPTION_GIVEN(conf, seed_given)},
     {0, "epoch", "EPOCH",
      "with --seed, number of the epoch, from 0 (default: 0)",
@@ -94,7 +94,7 @@ static const option_entry entries[] = {
      OPTION_ZSTD(conf, zstd_level)},
     {0, "no-sandbox", NULL, "do not enter the Landlock sandbox",
      OPTION_FLAG(conf, no_sandbox)},
-    {'v', "verbose", NULL, "print at the end how even the steps are",
+    {'v', "verbose", NULL, "print the imbalance of the costs at the end",
      OPTION_FLAG(conf, verbose)},
     {'q', "quiet", NULL, "do not show progress", OPTION_FLAG(conf, quiet)},
     {0},
@@ -124,7 +124,7 @@ static int check_output(const conf *c)
         return message_usage("-o: --%s writes no shares",
                              c->what == CONF_LIST ? "list" : "steps");
     if (c->output[0] == '\0')
-        return message_usage("-o: is empty");
+        return message_usage("-o: the name is empty");
     if (!pattern_places(c->output, &places))
         return message_usage("-o: %s: %% must be followed by d, 03d or "
                              "similar, or %%", message_name(c->output));

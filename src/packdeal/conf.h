@@ -2,13 +2,13 @@
  * conf.h - the options of packdeal, as set by the command line.
  *
  * packdeal reads the packs of a global batch, assigns them to ranks by cost,
- * and writes each one to the share of its rank:
+ * and writes each pack to the share of its rank:
  *
  *     conf     the options
  *     pattern  the names of the ranks' files
  *     input    the packs of all files, in order: heads of regular files,
  *              whole packs of pipes; or token records
- *     window   moves packs between batches of a window
+ *     window   exchanges packs between the batches of a window
  *     batch    the packs of a global batch, and their assignment
  *     shares   writes a stream for each rank
  *     job      writes shares, a list, or the number of steps
@@ -43,7 +43,7 @@ typedef struct conf {
     uint32_t ranks;    /* 0: not given */
     uint32_t per_rank; /* packs of one rank per batch; 0: not given */
     bool rank_given;
-    uint32_t rank;   /* the only one requested */
+    uint32_t rank;   /* the only rank whose share is written */
     ps_cost cost;    /* zeros: cost of attention */
     uint32_t hidden; /* hidden size, for the cost of attention; 0: not given */
     conf_last last;
@@ -51,9 +51,9 @@ typedef struct conf {
     uint64_t seed;
     bool epoch_given;
     uint64_t epoch;
-    uint32_t window;     /* global batches between which packs can move; 0: 1 */
-    uint64_t start;      /* first step to assign; earlier ones are skipped */
-    bool json;           /* with --list: objects */
+    uint32_t window;     /* batches between which packs can move; 0: 1 */
+    uint64_t start;      /* first step to assign; earlier steps are skipped */
+    bool json;           /* with --list: print JSON objects */
     const char *output;  /* pattern, see cli/pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 1 to 22; 0: uncompressed */
     conf_what what;
@@ -67,7 +67,7 @@ typedef struct conf {
 /* Option table, for option_parse. */
 extern const option_program conf_program;
 
-/* True if packs are read in another order than that of the inputs. */
+/* True if packs are not read in the order of the inputs. */
 bool conf_reorders(const conf *c);
 
 /*

@@ -12,10 +12,10 @@
 #include "cli/message.h"
 #include "files/files.h"
 
-/* Limit on packs whose costs are held; they take 64 MiB. */
+/* Maximum number of packs whose costs are held, which then take 64 MiB. */
 #define COSTS_MAX (UINT64_C(1) << 23)
 
-/* Hold costs only if at least 1/COSTS_PART of the packs are to be read. */
+/* Costs are held only if at least 1/COSTS_PART of the packs will be read. */
 #define COSTS_PART 4
 
 static bool fail(input *in, const input_file *file, const ps_error *err)
@@ -43,7 +43,7 @@ static ps_result open_any(input_file *file, ps_error *err)
     return r;
 }
 
-/* Includes the depth of another file; 0: unknown. */
+/* Raises the depth to the depth of another file; 0: unknown. */
 static void raise_depth(input *in, uint32_t depth)
 {
     if (in->info.depth != 0 && (depth == 0 || depth > in->info.depth))
@@ -51,8 +51,8 @@ static void raise_depth(input *in, uint32_t depth)
 }
 
 /*
- * Checks that a file matches the first one, which determines the schema of all.
- * On failure, prints a message and returns false.
+ * Checks that a file matches the first file, which determines the schema of all
+ * files.  On failure, prints a message and returns false.
  */
 static bool check_file(input *in, const input_file *file, bool first)
 {
@@ -117,8 +117,8 @@ static bool open_next(input *in)
 }
 
 /*
- * Checks a later file in advance, so that a mismatch is found before anything
- * is assigned.  Pipes are not opened, since they can be read only once.
+ * Checks a later file in advance, so that a mismatch is found before packs are
+ * assigned.  Pipes are not opened, since they can be read only once.
  */
 static bool look_at(input *in, const char *name)
 {
@@ -182,7 +182,7 @@ static void forget(input *in, const input_stream *stream,
 
 /* ---- Switching streams ---- */
 
-/* Adds the totals that a share takes over from a stream. */
+/* Adds those totals of a stream that its shares inherit. */
 static void add(ps_totals *t, const ps_totals *more)
 {
     t->input_sequences += more->input_sequences;
@@ -192,8 +192,8 @@ static void add(ps_totals *t, const ps_totals *more)
 }
 
 /*
- * Ends the last stream of the current file.  Streams without packs after it are
- * counted as part of it.
+ * Ends the last stream of the current file.  Streams without packs that follow
+ * are counted as part of it.
  */
 static void end_stream(input *in, uint32_t n_seen)
 {
@@ -217,8 +217,8 @@ static void end_stream(input *in, uint32_t n_seen)
 }
 
 /*
- * If no stream of the current file has packs, their totals are added to a
- * neighbouring stream.
+ * Ends the current file.  If no stream of the file has packs, adds their totals
+ * to a neighbouring stream.
  */
 static void end_file(input *in)
 {
@@ -236,7 +236,7 @@ static void end_file(input *in)
 }
 
 /*
- * Starts stream `number` of the current file, of which the first pack was just
+ * Starts stream `number` of the current file.  Its first pack has just been
  * read.
  */
 static bool begin_stream(input *in, uint32_t number)
@@ -249,7 +249,7 @@ static bool begin_stream(input *in, uint32_t number)
         return fail_memory(in);
     s->file = in->file;
     s->number = number;
-    /* The first stream includes those without packs before it. */
+    /* The first stream includes the streams without packs before it. */
     s->first = same ? number : 0;
     s->totals = in->leading;
     in->leading = (ps_totals){0};
@@ -328,7 +328,7 @@ static bool shuffle_file(input *in, const char *option)
             return fail(in, file, &err);
         file->first_ids[i] = s->totals.input_sequences;
         add(&s->totals, &totals);
-        /* Keep the newest version, so that unsupported headers are refused. */
+        /* Use the newest version, so that unsupported headers are refused. */
         if (info.version_minor > s->info->version_minor) {
             s->info->version_minor = info.version_minor;
             s->file = file;
@@ -374,10 +374,10 @@ static bool read_cost(input *in, input_file *file, uint64_t number,
 
 /*
  * Reads the costs of all packs, file by file.  Reading heads in order is much
- * faster than at random, above all in compressed files, where each head
- * requires decompressing a frame.  If the costs would take much memory, or most
- * packs are skipped, heads are read on demand instead.  On failure, prints a
- * message and returns false.
+ * faster than in random order, especially in compressed files, where a frame
+ * has to be decompressed for each head.  If the costs would take too much
+ * memory, or most packs are skipped, heads are read on demand instead.  On
+ * failure, prints a message and returns false.
  */
 static bool read_costs(input *in)
 {
@@ -414,7 +414,7 @@ static bool next_shuffled(input *in, input_pack *pack)
     if (in->seed != NULL)
         pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
 
-    /* Find the last file whose first pack is at or before this one. */
+    /* Find the last file whose first pack is at or before this pack. */
     while (low < high) {
         const int middle = low + (high - low + 1) / 2;
 
@@ -458,7 +458,7 @@ static ps_result next_record(input *in, input_pack *pack, ps_error *err)
     return PS_OK;
 }
 
-/* Reads the next pack of the current file; PS_END at its end. */
+/* Reads the next pack of the current file.  Returns PS_END at its end. */
 static ps_result next_of_file(input *in, input_pack *pack, ps_error *err)
 {
     packs *p = &in->file->packs;

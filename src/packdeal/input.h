@@ -3,9 +3,9 @@
  * which counts as a pack of one sequence.
  *
  * For regular files, only heads are read at first, and the rest of a pack on
- * demand.  A pack from a pipe is read whole, once, and so are all token
- * records.  Packs of regular files can also be read in another order; they then
- * form a single stream.
+ * demand.  Packs from a pipe, and all token records, are read completely and
+ * only once.  Packs of regular files can also be read in another order; they
+ * then form a single stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ typedef struct input_file {
     const char *name;
     int fd;
     packs packs;
-    ps_token_reader *tokens; /* instead of packs; NULL: packs */
+    ps_token_reader *tokens; /* reader of token records; NULL: see `packs` */
     bool ended;              /* all packs were read */
     /* with shuffling: number of its first pack, over all files */
     uint64_t first;
@@ -33,14 +33,14 @@ typedef struct input_file {
 } input_file;
 
 /*
- * A stream with packs, and the adjacent streams without packs: those from
- * `first` up to, but excluding, `end`.
+ * A stream with packs, and the adjacent streams without packs: the streams
+ * `first` to `end` - 1.
  */
 typedef struct input_stream {
     input_file *file;
     uint32_t number;    /* index in its file */
-    uint32_t first;     /* first stream of the range */
-    uint32_t end;       /* end of the range, exclusive */
+    uint32_t first;     /* index of the first of these streams */
+    uint32_t end;       /* index after the last of these streams */
     ps_pack_info *info; /* for a pipe: its header; owned */
     /*
      * totals of adjacent files without packs and, for a pipe that has ended, of
@@ -53,15 +53,15 @@ typedef struct input_stream {
 /* A pack of an input, or a token record. */
 typedef struct input_pack {
     /*
-     * for a regular file, without its row until input_read; for a token record,
-     * the payload is the row
+     * For a regular file, the row is NULL until input_read.  For a token
+     * record, the row is the payload.
      */
     ps_pack pack;
     size_t bytes; /* size of the row, in bytes, if it was read */
     uint64_t cost;
     input_file *file;
-    uint64_t number;      /* index in its file */
-    uint64_t all;         /* index over all files */
+    uint64_t number;      /* index of the pack in its file */
+    uint64_t all;         /* index of the pack over all files */
     uint64_t raise;       /* number added to the ids of its sequences */
     input_stream *stream; /* NULL: a token record */
 } input_pack;
@@ -72,10 +72,10 @@ typedef struct input {
     const ps_cost *cost; /* cost function; owned by the caller */
     int next;            /* index of the next name */
     input_file *files;   /* open files, oldest first */
-    input_file *file;    /* the current file, which is the last of them */
+    input_file *file;    /* the current file, the last open file */
     /*
-     * index of its next pack; with shuffling: next position in the order, which
-     * the caller can advance
+     * index of the next pack of this file; with shuffling: next position in the
+     * order, which the caller can advance
      */
     uint64_t number;
     uint64_t n_packs;      /* packs read; with shuffling: packs in all files */
@@ -86,15 +86,15 @@ typedef struct input {
     /* with a seed: costs of all packs; owned; NULL: not held */
     uint64_t *costs;
     input_stream *streams; /* streams of packs already read, oldest first */
-    input_stream *stream;  /* the last of them */
-    uint32_t n_seen;       /* streams seen in this file */
+    input_stream *stream;  /* the last of these streams */
+    uint32_t n_seen;       /* number of streams found in this file */
     /* totals of files without packs before the first stream */
     ps_totals leading;
     ps_totals before; /* for a pipe: totals of earlier streams */
     bool has_tokens;  /* token records instead of packs */
     /*
-     * header of the first stream, with the maximum depth of all inputs, or 0 if
-     * one is unknown
+     * header of the first stream; its depth is the maximum of all inputs, or 0
+     * if a depth is unknown
      */
     ps_pack_info info;
     ps_schema schema; /* schema of token records */
@@ -103,26 +103,26 @@ typedef struct input {
 } input;
 
 /*
- * Opens the first file, and checks that later ones, if they are regular, match
- * it.  `cost` must outlive the input.  On failure, prints a message and returns
+ * Opens the first file, and checks that later files that are regular match it.
+ * `cost` must outlive the input.  On failure, prints a message and returns
  * false.
  */
 bool input_begin(input *in, const char *const *names, int n_names,
                  const ps_cost *cost);
 
 /*
- * Reads packs in the shuffled order of an epoch, or without a seed in their own
- * order but with all files as one stream, in which packs can be skipped.
- * `option` is the option that requires this, for messages.  On failure, prints
- * a message and returns false.
+ * From now on, all files are read as one stream, in which packs can be skipped.
+ * Packs are read in the shuffled order of an epoch or, if `seed` is NULL, in
+ * their own order.  `option` is the name of the option that requires this, for
+ * messages.  On failure, prints a message and returns false.
  */
 bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
 
 /*
- * Reads the next pack and its cost.  A pack from a pipe is whole, and valid
- * until the next call.  With shuffling, its numbers are set by input_read.
- * Returns false at the end, or on failure after printing a message.
+ * Reads the next pack and its cost.  A pack from a pipe is complete, and valid
+ * until the next call.  With shuffling, input_read sets the numbers of the
+ * pack.  Returns false at the end, or on failure after printing a message.
  */
 bool input_next(input *in, input_pack *pack);
 
@@ -133,9 +133,9 @@ bool input_next(input *in, input_pack *pack);
 bool input_count(input *in, uint64_t *n);
 
 /*
- * Reads the whole pack if it is in a regular file; does nothing for a pipe or
- * token records.  The pack is valid until the next call.  On failure, prints a
- * message and returns false.
+ * Reads the complete pack if it is in a regular file.  Does nothing for a pipe
+ * or token records.  The pack is valid until the next call.  On failure, prints
+ * a message and returns false.
  */
 bool input_read(input *in, input_pack *pack);
 
@@ -152,12 +152,12 @@ bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
  */
 bool input_totals(input *in, const input_stream *stream, ps_totals *totals);
 
-/* Frees all streams and files before those of the last pack, if any. */
+/* Frees all streams and files before the stream and file of the last pack. */
 void input_forget(input *in);
 
 /*
- * Bytes of the current file read or skipped so far; of a regular file, only
- * rows.
+ * Bytes of the current file read or skipped so far.  In a regular file, only
+ * rows count.
  */
 uint64_t input_offset(const input *in);
 

@@ -16,7 +16,7 @@
 #include "packdeal/input.h"
 #include "packdeal/shares.h"
 
-/* The first failure of two. */
+/* Returns the first of two statuses that is a failure. */
 static int either(int status, int other)
 {
     return status != STATUS_OK ? status : other;
@@ -64,9 +64,7 @@ static void report(const batch *b)
 
 /* ---- Shares ---- */
 
-/*
- * Switches to another stream of the input; NULL: the previous one was the last.
- */
+/* Switches to another stream of the input, or ends if `to` is NULL. */
 static bool turn(shares *s, input *in, const input_stream **from,
                  const input_stream *to)
 {
@@ -86,7 +84,7 @@ static bool turn(shares *s, input *in, const input_stream **from,
 
 /*
  * Writes the packs of all batches, in order, each to its share.  The first
- * batch is already assigned.
+ * batch must have been assigned.
  */
 static void write_all(shares *s, batch *b, input *in)
 {
@@ -123,9 +121,7 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    /*
-     * Read the first batch before opening outputs: there may be too few packs.
-     */
+    /* Read the first batch before outputs are opened: packs may be too few. */
     if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
         shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
         write_all(&s, &b, &in);
@@ -153,7 +149,7 @@ static void print_rank(const conf *c, const batch *b, uint32_t rank)
     putchar('\n');
 }
 
-/* The packs of each rank, their costs, and what these would be undealt. */
+/* Prints the packs of each rank, and the costs as assigned and in turn. */
 static void print_step(const batch *b)
 {
     const uint32_t ranks = b->conf->ranks;

@@ -1,5 +1,5 @@
 /*
- * main.c - assign packs to ranks so that all have equally much to compute.
+ * main.c - assign packs to ranks so that all ranks have equal cost.
  *
  * SPDX-License-Identifier: MIT
  */

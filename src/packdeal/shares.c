@@ -32,8 +32,8 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 /* ---- Opening ---- */
 
 /*
- * Descriptors needed besides the shares: the next input, or the folder, the
- * rules and an input while the sandbox is entered.
+ * Number of descriptors needed besides the shares: for the next input, or,
+ * while the sandbox is entered, for the folder, the rules and an input.
  */
 #define OTHER_FILES 3
 
@@ -52,7 +52,10 @@ static bool can_open(const shares *s)
     return false;
 }
 
-/* Names all outputs.  A missing pipe must not be created as a file. */
+/*
+ * Names all outputs.  If some are pipes, all must be, so that a missing pipe is
+ * not created as a file.
+ */
 static bool name_all(shares *s)
 {
     const conf *c = s->conf;
@@ -112,7 +115,7 @@ bool shares_sandbox(shares *s)
     int folder = -1;
     bool entered = false;
 
-    /* The directory that contains all regular files, directly or below it. */
+    /* Find the directory that contains all regular files or their folders. */
     if (s->set.n > 0) {
         (void)snprintf(place, sizeof place, "%.*s",
                        (int)strcspn(s->conf->output, "%"), s->conf->output);
@@ -131,7 +134,7 @@ bool shares_sandbox(shares *s)
 
 /* ---- Writing ---- */
 
-/* For pipes: each step is a block, so larger blocks would waste memory. */
+/* With pipes each step is a block, so larger blocks would waste memory. */
 static void shrink_blocks(ps_pack_info *info, uint32_t per_rank)
 {
     while (info->block_packs / 2 >= per_rank)

@@ -1,9 +1,9 @@
 /*
  * shares.h - write a stream of packs or of token records for each rank.
  *
- * Regular files get their names once all of them are complete.  Packs for pipes
- * are written by threads, so that a slow reader delays the others only after
- * its buffer is full.
+ * Regular files get their names once all of them are complete.  Threads write
+ * packs to pipes, so that a slow reader delays other readers only after its
+ * buffer is full.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ typedef struct share {
 
 typedef struct shares {
     const conf *conf;
-    share *of;  /* one per rank, or the only one requested */
+    share *of;  /* one per rank, or only that of --rank */
     uint32_t n; /* number of shares */
     file_set set;
     int status; /* STATUS_OK, or the status of a failure already reported */
@@ -40,8 +40,8 @@ typedef struct shares {
 bool shares_open(shares *s, const conf *c);
 
 /*
- * Gives up what is not needed any more, but for what it takes to read the
- * inputs and to give files their names.  False after a message.
+ * Enters the sandbox, in which inputs can still be read and files published.
+ * On failure, prints a message and returns false.
  */
 bool shares_sandbox(shares *s);
 
@@ -59,8 +59,8 @@ bool shares_begin_tokens(shares *s, const ps_schema *schema);
 bool shares_begin(shares *s, const ps_pack_info *info, const char *name);
 
 /*
- * Ends the stream, whose input has `totals`, and starts the next one; NULL:
- * none.  On failure, prints a message and returns false.
+ * Ends the stream, whose input has `totals`, and starts the stream with header
+ * `next`, if it is not NULL.  On failure, prints a message and returns false.
  */
 bool shares_end_stream(shares *s, const ps_totals *totals,
                        const ps_pack_info *next, const char *name);
@@ -81,8 +81,8 @@ share *shares_of(const shares *s, uint32_t rank);
 bool shares_put(shares *s, uint32_t rank, const input_pack *pack);
 
 /*
- * Flushes the pipes, so that their readers get the step.  On failure, prints a
- * message and returns false.
+ * Flushes the pipes, so that their readers get the whole step.  On failure,
+ * prints a message and returns false.
  */
 bool shares_push(shares *s);
 

@@ -30,7 +30,7 @@ void window_close(window *w)
     free(w->next);
 }
 
-/* In descending order of cost; equal ones in order of input. */
+/* Compares by cost in descending order, and equal costs by input order. */
 static int compare(const void *a, const void *b)
 {
     const window_item *x = a;
@@ -52,8 +52,8 @@ void window_arrange(window *w)
     if (n > 0)
         qsort(w->items, n, sizeof *w->items, compare);
     /*
-     * Shuffle the batches; otherwise the first would always get the costliest
-     * row.
+     * Shuffle the batches, because otherwise the first batch would always get
+     * the costliest row.
      */
     for (uint32_t i = 0; i < whole; i++)
         turns[i] = (uint32_t)ps_shuffled(whole, w->first_step, 0, i);
@@ -68,7 +68,7 @@ void window_arrange(window *w)
     for (uint32_t i = n; i < w->n; i++)
         w->next[i] = whole;
 
-    /* Link the packs of each batch, from the last one backwards. */
+    /* Link the packs of each batch, starting with the last pack. */
     for (uint32_t step = 0; step <= whole; step++)
         w->first[step] = w->n;
     for (uint32_t i = w->n; i-- > 0;) {

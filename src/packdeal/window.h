@@ -2,10 +2,10 @@
  * window.h - move packs between the batches of a window.
  *
  * If a batch has more costly packs than ranks, but fewer than twice as many,
- * its packs cannot be assigned evenly: some ranks get one more than others.
- * The packs of several batches are therefore sorted by cost and split into rows
- * of one pack per rank, whose costs are similar.  Each batch gets equally many
- * rows, from all parts of the cost range.
+ * its packs cannot be assigned evenly: some ranks get one costly pack more than
+ * others.  The packs of several batches are therefore sorted by cost and split
+ * into rows of one pack per rank, whose costs are similar.  Each batch gets the
+ * same number of rows, from all parts of the cost range.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,14 +26,14 @@ typedef struct window_item {
 
 typedef struct window {
     uint32_t ranks;
-    uint32_t batch;      /* packs per batch */
-    uint32_t most;       /* packs per window */
+    uint32_t batch;      /* packs of a full batch */
+    uint32_t most;       /* packs of a full window */
     uint32_t n;          /* packs in this window */
-    uint64_t first_step; /* index of its first batch */
-    uint32_t steps;      /* batches in it, including a partial one */
-    uint32_t step;       /* index of the batch to be taken next */
+    uint64_t first_step; /* index of the first batch in this window */
+    uint32_t steps;      /* batches in this window, including a partial one */
+    uint32_t step;       /* index of the batch to take next */
     input_pack *packs;   /* [most] */
-    window_item *items;  /* [most], for sorting */
+    window_item *items;  /* [most], to sort the packs */
     uint32_t *first;     /* [steps], index of the step's first pack, or n */
     /* [n], index of the next pack of the same step, or n */
     uint32_t *next;
@@ -47,8 +47,8 @@ void window_close(window *w);
 void window_arrange(window *w);
 
 /*
- * Returns the packs of the next batch, in order, in `taken`.  The result is
- * their number.
+ * Copies the packs of the next batch, in order, to `taken`.  Returns their
+ * number.
  */
 uint32_t window_take(window *w, input_pack *taken);
 

@@ -206,7 +206,7 @@ static const char *set_short_weight(void *to, const char *value)
     double *weight = to;
 
     if (!parse_decimal(value, weight) || !(*weight > 0 && *weight <= 1))
-        return "must be above 0 and at most 1";
+        return "must be greater than 0 and at most 1";
     return NULL;
 }
 
@@ -282,8 +282,8 @@ static const option_entry entries[] = {
      OPTION_CONSTANT(conf, form, CONF_JSON),
      OPTION_GIVEN(conf, forms[CONF_JSON])},
     {0, "overhead", "LIST",
-     "how much longer a step takes with packing, in per\n"
-     "cent, for all depths or for each; adds the speed-up",
+     "how much longer a step takes with packing, in\n"
+     "percent, for all depths or for each; adds the speed-up",
      OPTION_CALL(set_overhead), GIVEN(CONF_OVERHEAD)},
     {0, "lamb", "B1,B2", "add the decays of the LAMB optimizer for packs",
      OPTION_CALL(set_lamb), GIVEN(CONF_LAMB)},
@@ -305,7 +305,7 @@ static const option_entry entries[] = {
      "8; 0: none)",
      OPTION_NUMBER(conf, options.short_length, 0, PS_MAX_CAPACITY),
      GIVEN(CONF_SHORT_LENGTH)},
-    {0, "short-weight", "X", "nnlshp: that weight (default: 0.09)",
+    {0, "short-weight", "X", "nnlshp: the lower weight (default: 0.09)",
      OPTION_CALL_FOR(conf, options.short_weight, set_short_weight),
      GIVEN(CONF_SHORT_WEIGHT)},
     {0, "no-distribute", NULL,
@@ -356,10 +356,10 @@ static int check_capacities(conf *c)
                                  "capacity, %" PRIu32,
                                  c->align, c->capacities[i]);
     if (c->chosen[CONF_RECOMMEND] && others)
-        return message_usage("--recommend and --%s exclude each other",
+        return message_usage("--recommend and --%s cannot be combined",
                              c->chosen[CONF_PLAN] ? "plan" : "scaling");
     if (c->n_capacities > 1 && others)
-        return message_usage("--%s is for one capacity",
+        return message_usage("--%s needs a single capacity",
                              c->chosen[CONF_PLAN] ? "plan" : "scaling");
     if (c->n_capacities > 1)
         c->what = CONF_RECOMMEND;
@@ -379,20 +379,20 @@ int conf_check(conf *c)
     if (status != STATUS_OK)
         return status;
     if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
-        return message_usage("--tsv and --json exclude each other");
+        return message_usage("--tsv and --json cannot be combined");
     if (c->what == CONF_RECOMMEND)
         return STATUS_OK;
     if (c->what != CONF_TABLE)
         c->no_bound = true;
     if (c->what != CONF_TABLE && (c->n_algorithms > 1 || c->n_depths > 1))
-        return message_usage("--%s is for one algorithm and one depth: "
-                             "give -a and -d",
+        return message_usage("--%s needs one algorithm and one depth: "
+                             "use -a and -d",
                              c->what == CONF_PLAN ? "plan" : "scaling");
     if (c->n_overheads > 1 && c->n_overheads != c->n_depths)
-        return message_usage("--overhead: needs one value for all depths, or "
+        return message_usage("--overhead needs one value for all depths, or "
                              "one for each");
     if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
-        return message_usage("--plan and --scaling exclude each other");
+        return message_usage("--plan and --scaling cannot be combined");
     if (c->what == CONF_PLAN && c->form != CONF_TEXT)
         return message_usage("--plan cannot be combined with --tsv or --json");
 

@@ -1,10 +1,10 @@
 /*
- * audit.c - check guarantees of a pack stream that no single pack shows.
+ * audit.c - check guarantees of a pack stream that involve several packs.
  *
  * The reader's totals are sums over all streams read to their end, so the
- * totals of packs are summed in the same way.  Once the totals declared by an
- * END were compared, they become the new base, so that a wrong number is
- * reported only for its own stream.
+ * totals of packs are summed in the same way.  After the totals declared by an
+ * END have been compared, the sums continue from the declared totals, so that a
+ * wrong number is reported only for its own stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,15 +34,15 @@ void audit_begin(audit *a, const ps_pack_info *info, faults *f)
 #define ID_FAULT(a, place, ...)                                         \
     ((a)->doubtful = true, faults_add((a)->faults, place, __VA_ARGS__))
 
-/* True if sequences missing from these packs may be elsewhere. */
+/* True if sequences may be missing, because they can be in other packs. */
 static bool may_lack(const audit *a)
 {
     return a->cut || a->info->share;
 }
 
 /*
- * Compares a piece of a sequence with the previous one.  The pieces before it
- * end at token `next`.
+ * Compares a piece of a sequence with the previous piece.  `next` is the token
+ * after all earlier pieces.
  */
 static void judge_piece(audit *a, const logged_piece *before,
                         const logged_piece *entry, uint64_t next)
@@ -58,12 +58,12 @@ static void judge_piece(audit *a, const logged_piece *before,
     else if (p->seq_off == before->piece.seq_off)
         ID_FAULT(a, &entry->place,
                  "token " U32 " of sequence " U64
-                 " comes again; it was in pack " U64,
+                 " is repeated; it was in pack " U64,
                  p->seq_off, p->id, before->place.number);
     else if (p->seq_off < next)
         ID_FAULT(a, &entry->place,
                  "token " U32 " of sequence " U64
-                 " overlaps what came from pack " U64 " on",
+                 " overlaps the pieces from pack " U64 " on",
                  p->seq_off, p->id, before->place.number);
     else if (p->seq_off > next && !may_lack(a))
         ID_FAULT(a, &entry->place,
@@ -72,8 +72,8 @@ static void judge_piece(audit *a, const logged_piece *before,
                  p->id, next, p->seq_off - 1);
     if (entry->values != before->values)
         faults_add(a->faults, &entry->place,
-                   "sequence " U64 " has other per-sequence values here than "
-                   "in pack " U64,
+                   "sequence " U64 " has different per-sequence values here "
+                   "and in pack " U64,
                    p->id, before->place.number);
 }
 
@@ -110,7 +110,7 @@ static int order(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By sequence, offset in it, pack, and position in the pack. */
+/* Compares by sequence, offset in it, pack, and position in the pack. */
 static int compare(const void *a, const void *b)
 {
     const logged_piece *x = a;
@@ -140,12 +140,13 @@ static bool follows(const logged_piece *x, const logged_piece *y)
 }
 
 /*
- * Checks every sequence below `end` (NULL: all) and removes it from the log.
- * Adjacent pieces of the others are merged, so that a sequence of very many
- * pieces does not fill the log.
+ * Checks every sequence below `end` (NULL: all sequences) and removes it from
+ * the log.  Adjacent pieces of other sequences are merged, so that a sequence
+ * of very many pieces does not fill the log.
  *
- * Sorting has advantages over hashing: forged ids cannot degrade it, it groups
- * the pieces of a sequence, and faults are found in a fixed order.
+ * The log is sorted rather than hashed, because forged ids cannot make a sort
+ * slow, the pieces of a sequence become adjacent, and faults are found in a
+ * fixed order.
  */
 static void judge_below(audit *a, const uint64_t *end)
 {
@@ -176,14 +177,15 @@ static void judge_below(audit *a, const uint64_t *end)
     a->n_logged = n;
 }
 
-/* Makes room in the log for another piece.  Returns false if out of memory. */
+/* Makes room in the log for one more piece.  Returns false if out of memory. */
 static bool make_room(audit *a)
 {
     /*
-     * Sequences still missing were already in the window when the pieces ahead
-     * of the watermark arrived, and leave it at most `window` packs later.
-     * This limits the number of pieces ahead.  One more is possible: the first
-     * piece of a split sequence can be written long before the rest.
+     * The sequences that are missing were already in the window when the pieces
+     * ahead of the watermark arrived, and are packed at most `window` packs
+     * later.  This limits the number of pieces ahead.  One more is possible,
+     * since the first piece of a split sequence can be written long before the
+     * others.
      */
     const uint64_t max_ahead =
         (uint64_t)a->info->max_displacement * ps_max_sequences(a->info) +
@@ -231,7 +233,7 @@ static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
     return hash;
 }
 
-/* Logs sequence `i` of a pack. */
+/* Adds sequence `i` of a pack to the log. */
 static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
 {
     const ps_piece piece = ps_pack_piece(a->info, pack, i);
@@ -269,7 +271,7 @@ static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
     faults_add((a)->faults,                                             \
                &(fault_place){.number = (a)->stream}, __VA_ARGS__)
 
-/* Compares a declared total with that of the packs. */
+/* Compares a declared total with the total of the packs. */
 static void judge_total(audit *a, const char *name, uint64_t declared,
                         uint64_t seen)
 {
@@ -280,7 +282,7 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
 
 /*
  * Checks that truncated or rejected sequences lost at least `min` tokens each.
- * `pieces`: tokens can also be lost without such a sequence.
+ * If `pieces` is set, tokens can be lost even without such sequences.
  */
 static void judge_loss(audit *a, const char *how, uint64_t sequences,
                        uint64_t tokens, uint64_t min, bool pieces)
@@ -303,7 +305,7 @@ void audit_end(audit *a, const ps_totals *totals)
     if (a->cut)
         return;
 
-    /* Every sequence of the input is in a pack or was rejected. */
+    /* Check that every sequence of the input is in a pack or was rejected. */
     in = totals->input_sequences - before->input_sequences;
     rejected = totals->rejected_sequences - before->rejected_sequences;
     truncated = totals->truncated_sequences - before->truncated_sequences;
@@ -315,13 +317,13 @@ void audit_end(audit *a, const ps_totals *totals)
                   ", but input_sequences is " U64,
                   a->marked_by, a->watermark, in);
     else if (!a->doubtful && a->sequences + rejected != in)
-        END_FAULT(a, "input_sequences is " U64 ", but the packs hold " U64
+        END_FAULT(a, "input_sequences is " U64 ", but the packs have " U64
                   " and rejected_sequences is " U64,
                   in, a->sequences, rejected);
 
     /*
-     * Checks beyond the reader's, which does not join pieces.  Raw records can
-     * be empty, and are rejected then.
+     * The reader does not make these checks, since it does not join pieces.
+     * Raw records can be empty, and are then rejected.
      */
     judge_loss(a, "rejected", rejected,
                totals->rejected_tokens - before->rejected_tokens,

@@ -1,17 +1,18 @@
 /*
- * audit.h - check guarantees of a pack stream that no single pack shows.
+ * audit.h - check guarantees of a pack stream that involve several packs.
  *
- * Every sequence occurs once and whole or was rejected; its pieces have equal
- * per-sequence values; none occurs after a watermark that excludes it; none was
- * delayed longer than the window allows; and the totals in END match the packs.
+ * Every sequence occurs once and completely, or was rejected.  Its pieces have
+ * equal per-sequence values.  It does not occur after a watermark that excludes
+ * it, and was not delayed longer than the window allows.  The totals in END
+ * match the packs.
  *
  * Pieces are logged as they are read and checked later.  Once a watermark
  * guarantees that a sequence is complete, the log is sorted, which groups its
  * pieces, and the sequence is checked and removed.
  *
- * Memory: 48 bytes for each sequence or piece ahead of the watermark, whose
- * number is limited by the window, and several times that while the log grows
- * and is sorted; never more than a few times the input.
+ * The log takes 48 bytes for each sequence or piece ahead of the watermark, and
+ * several times as much while it grows and is sorted.  The window limits their
+ * number.  The memory is never more than a few times the size of the input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,29 +29,29 @@
 
 typedef struct logged_piece {
     ps_piece piece;
-    /* the pack that contains it, or its first piece if merged */
+    /* the pack that contains the piece; if merged, its first part */
     fault_place place;
-    uint64_t values; /* hash of its per-sequence values; 0 if it is whole */
+    uint64_t values; /* hash of per-sequence values; 0 for a whole sequence */
 } logged_piece;
 
 typedef struct audit {
     const ps_pack_info *info;
     faults *faults;
-    logged_piece *log; /* pieces to be checked; owned */
-    size_t n_logged;
-    size_t log_capacity; /* pieces allocated */
+    logged_piece *log; /* pieces to check; owned */
+    size_t n_logged;     /* number of pieces in `log` */
+    size_t log_capacity; /* number of pieces allocated */
     bool cut;            /* the file is incomplete */
     ps_totals seen;      /* totals of the packs, over all streams */
     ps_totals declared;  /* totals declared by the ENDs of earlier streams */
-    /* Of the current stream: */
-    uint32_t stream;    /* its number, from 0 */
-    uint64_t packs;     /* packs so far */
-    fault_place place;  /* of the last pack */
-    uint64_t greatest;  /* highest sequence id so far */
-    uint64_t watermark; /* highest watermark so far */
-    uint64_t marked_by; /* index of the pack that set it */
-    uint64_t sequences; /* sequences checked, with pieces joined */
-    uint64_t full;      /* sequences of `capacity` tokens */
+    /* The members below are about the current stream. */
+    uint32_t stream;    /* number of the stream, from 0 */
+    uint64_t packs;     /* number of packs so far */
+    fault_place place;  /* place of the last pack */
+    uint64_t greatest;  /* greatest sequence id so far */
+    uint64_t watermark; /* greatest watermark so far */
+    uint64_t marked_by; /* index of the pack with this watermark */
+    uint64_t sequences; /* sequences checked; pieces are joined */
+    uint64_t full;      /* number of sequences of `capacity` tokens */
     bool doubtful;      /* ids are wrong, so sums over them are unreliable */
     bool lost;          /* too many ids are ahead; tracking stopped */
 } audit;
@@ -59,8 +60,8 @@ typedef struct audit {
 void audit_begin(audit *a, const ps_pack_info *info, faults *f);
 
 /*
- * Adds the next pack.  `totals` are those of its reader.  Returns false if out
- * of memory.
+ * Adds the next pack.  `totals` are the totals of its reader.  Returns false if
+ * out of memory.
  */
 bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals);
 

@@ -37,7 +37,7 @@ void bars_draw(FILE *out, const bar_style *style, double share, int width)
     const int parts = style->blocks ? 8 : 1;
     int n = (int)(share * width * parts + 0.5);
 
-    /* Show even the smallest share. */
+    /* Even the smallest share is visible. */
     if (n <= 0 && share > 0)
         n = 1;
     for (int i = 0; i < n / parts; i++)

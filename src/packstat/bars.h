@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Characters of a bar, and the width of a line, in columns. */
+/* Appearance of bars. */
 typedef struct bar_style {
-    int columns; /* width of a line */
+    int columns; /* width of a line, in columns */
     bool blocks; /* Unicode blocks, with a resolution of 1/8; otherwise '#' */
 } bar_style;
 
 /*
- * Uses the width of the terminal `out`, and blocks if its locale supports them;
- * if `out` is not a terminal, 80 columns of ASCII.
+ * Style for `out`.  On a terminal, uses its width, and blocks if the locale
+ * supports them; otherwise uses 80 columns and ASCII.
  */
 bar_style bars_style(FILE *out);
 

@@ -39,14 +39,14 @@ ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
 }
 
 /*
- * Counts the values that a loss does not ignore: values other than -100 in
- * signed integers, which are labels, and other than 0 in all others, which are
- * masks and weights.
+ * Counts the values that a loss does not ignore.  Signed integers are labels,
+ * where -100 is ignored; all other types are masks and weights, where 0 is
+ * ignored.
  */
 static uint32_t count_targets(const unsigned char *p, uint32_t n,
                               ps_type type)
 {
-    uint32_t count = 0; /* as wide as most values, so that loops vectorise */
+    uint32_t count = 0; /* as wide as most values, for vectorized loops */
 
     switch (type) {
     case PS_U8:
@@ -69,7 +69,7 @@ static uint32_t count_targets(const unsigned char *p, uint32_t n,
         for (size_t i = 0; i < n; i++)
             count += load_u32(p + 4 * i) != 0;
         break;
-    case PS_F32: /* excludes -0 too */
+    case PS_F32: /* -0 is 0, too */
         for (size_t i = 0; i < n; i++)
             count += load_u32(p + 4 * i) << 1 != 0;
         break;
@@ -102,7 +102,7 @@ static uint64_t load_value(const unsigned char *p, ps_type type)
     }
 }
 
-/* Counts a sequence of `n_tok` tokens under its value. */
+/* Adds a sequence of `n_tok` tokens to the counts of its value. */
 static void count_value(channel_figures *c, const unsigned char *at,
                         uint32_t n_tok)
 {

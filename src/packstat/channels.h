@@ -15,7 +15,7 @@
 #include "packstat/columns.h"
 #include "packstream.h"
 
-/* Limit on distinct values counted; their memory is fixed. */
+/* Maximum number of distinct values counted separately. */
 #define MAX_VALUES 1024
 
 typedef struct value_count {
@@ -27,16 +27,16 @@ typedef struct value_count {
 
 typedef struct channel_figures {
     const ps_schema *schema;
-    /* Values that a loss does not ignore, for each per-token channel. */
+    /* number of values that a loss does not ignore, by per-token channel */
     uint64_t targets[PS_MAX_CHANNELS];
     bool has_targets; /* there is a per-token channel */
-    /* Sequences and tokens by value of one per-sequence channel. */
-    const ps_channel *by; /* NULL: not requested */
+    /* per-sequence channel whose values are counted; NULL: none */
+    const ps_channel *by;
     uint32_t by_index;    /* index of `by` in the schema */
     uint32_t n_values;    /* number of distinct values, at most MAX_VALUES */
     /* the first distinct values found, in ascending order */
     value_count values[MAX_VALUES];
-    value_count others; /* everything with a later value */
+    value_count others; /* sequences and tokens with any other value */
 } channel_figures;
 
 /*

@@ -30,8 +30,8 @@ void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to)
 {
     /*
-     * In the order of a payload, so that nothing is overwritten before it
-     * moves.
+     * Copy in the order of the payload, so that no value is overwritten before
+     * it has been copied.
      */
     for (uint32_t i = 0; i < 2 * c->n; i++) {
         const column *one = &c->column[i % c->n];

@@ -23,7 +23,7 @@ typedef struct columns {
     column column[PS_MAX_CHANNELS + 1]; /* the tokens, then the channels */
 } columns;
 
-/* Columns of a pack stream; `info` must outlive them. */
+/* Columns of a pack stream.  `info` must outlive them. */
 columns columns_of(const ps_pack_info *info);
 
 /*
@@ -34,9 +34,9 @@ void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to);
 
 /*
- * Compares piece `i` of a pack with a payload of `n_tok` tokens, within which
- * it must lie.  Returns NULL if they are equal; otherwise the first column that
- * differs, with *element set to the first such token of the piece.
+ * Compares piece `i` of a pack with its part of a payload of `n_tok` tokens.
+ * Returns NULL if they are equal.  Otherwise returns the first column that
+ * differs, and sets *element to the first token of the piece that differs.
  */
 const column *columns_compare(const columns *c, const ps_pack_info *info,
                               const ps_pack *pack, uint32_t i,

@@ -28,7 +28,7 @@
 
 /* ---- Opening ---- */
 
-/* Records an exit status.  Returns false if the comparison has to stop. */
+/* Records an exit status.  Returns false if it is a failure. */
 static bool go_on(comparison *c, int status)
 {
     c->faults->status = faults_worse(c->faults->status, status);
@@ -49,7 +49,7 @@ void compare_open(comparison *c, const packstat_conf *conf,
                       .open = true,
                       .place = {0, PS_PACK_HEADER_BYTES}};
 
-    /* The vocabulary size used for packing raw records, or a smaller one. */
+    /* Use the lower of the vocabulary sizes of the packs and of --vocab. */
     if (!info->schema.framed && info->schema.vocab_size != 0 &&
         (vocab_size == 0 || vocab_size > info->schema.vocab_size))
         vocab_size = info->schema.vocab_size;
@@ -75,8 +75,9 @@ static bool is_overlong(const comparison *c, const pending_entry *entry)
 }
 
 /*
- * True if a sequence may be missing from the packs.  With groups, any may be, as
- * part of a group that is too long; then only the totals show a loss.
+ * True if a sequence may be missing from the packs.  With groups, this is true
+ * for any sequence, since its group may be overlong; then only the totals can
+ * show a loss.
  */
 static bool may_be_dropped(const comparison *c, const pending_entry *entry)
 {
@@ -85,8 +86,8 @@ static bool may_be_dropped(const comparison *c, const pending_entry *entry)
 }
 
 /*
- * Reads one more sequence and appends it to the pending ones.  Returns false if
- * out of memory, or if it has set c->stopped.
+ * Reads one more sequence and appends it to the pending sequences.  Returns
+ * false if out of memory, or if it has set c->stopped.
  */
 static bool read_one(comparison *c)
 {
@@ -136,13 +137,13 @@ static bool read_one(comparison *c)
 /* ---- Settling a sequence ---- */
 
 /*
- * Handles a sequence of which nothing more can follow: counts it, or reports
+ * Handles a sequence of which no more pieces can follow: counts it, or reports
  * that it is missing, and compares its reject with the packs.
  */
 static void settle(comparison *c, uint64_t number, const pending_entry *entry)
 {
     static const char *const words[] = {
-        [REJECT_NONE] = "in packs whole",
+        [REJECT_NONE] = "completely in packs",
         [REJECT_DROPPED] = "dropped",
         [REJECT_TRUNCATED] = "truncated",
         [REJECT_OUT_OF_VOCAB] = "dropped for a token"};
@@ -164,7 +165,7 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
                          ? REJECT_OUT_OF_VOCAB
                          : REJECT_DROPPED;
     } else if (absent) {
-        FAULT(c, "sequence " U64 " is in no pack up to this: " ENTRY,
+        FAULT(c, "sequence " U64 " is not in any pack so far: " ENTRY,
               id, ENTRY_ARGS(c, number, entry));
     } else if (entry->kept < entry->n_tok) {
         made->truncated_sequences++;
@@ -185,8 +186,8 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
 }
 
 /*
- * Settles sequences that are complete, and all numbered below `stop`, of which
- * nothing more can follow.
+ * Settles sequences that are complete, and all sequences numbered below `stop`,
+ * of which no more pieces can follow.
  */
 static void advance(comparison *c, uint64_t stop)
 {
@@ -213,7 +214,7 @@ static void advance(comparison *c, uint64_t stop)
     }
 }
 
-/* Reads and settles everything below `stop`.  Returns false like read_one. */
+/* Reads and settles all sequences below `stop`.  Results as read_one. */
 static bool pass(comparison *c, uint64_t stop)
 {
     advance(c, stop);
@@ -227,7 +228,7 @@ static bool pass(comparison *c, uint64_t stop)
 
 /* ---- Packs ---- */
 
-/* With groups, a sequence can be truncated to any length. */
+/* Handles a sequence that a group truncated, possibly to any length. */
 static void truncate_entry(const comparison *c, const ps_piece *piece,
                            pending_entry *entry)
 {
@@ -275,16 +276,16 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
               ENTRY_ARGS(c, number, entry));
     else if (where->field->channel.kind == PS_PER_TOKEN)
         FAULT(c, "'%s' of token " U32 " of sequence " U64
-              " is not as in " ENTRY,
+              " differs from " ENTRY,
               where->field->channel.name, token, piece->id,
               ENTRY_ARGS(c, number, entry));
     else
-        FAULT(c, "'%s' of sequence " U64 " is not as in " ENTRY,
+        FAULT(c, "'%s' of sequence " U64 " differs from " ENTRY,
               where->field->channel.name, piece->id,
               ENTRY_ARGS(c, number, entry));
 }
 
-/* Reads the input as far as the sequences of a pack require, and compares. */
+/* Reads the input as far as the sequences of a pack, and compares them. */
 static bool take_pieces(comparison *c, const ps_pack *pack)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
@@ -293,7 +294,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
         const uint64_t number = c->base + piece.id;
         pending_entry *entry;
 
-        /* The input in between would be too large to hold. */
+        /* The input between the two would be too large to hold. */
         if (piece.id >= first && piece.id - first > PS_MAX_WINDOW) {
             FAULT(c, "sequence " U64 " is more than " U32 " ahead of sequence "
                   U64 ", which is missing so far", piece.id, PS_MAX_WINDOW,
@@ -360,9 +361,9 @@ static bool end_stream(comparison *c, const ps_totals *declared)
         return false;
     for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
         if (*totals[i].declared != *totals[i].made)
-            FAULT(c, "%s is " U64 ", but the input makes " U64,
+            FAULT(c, "%s is " U64 ", but must be " U64 " for this input",
                   totals[i].name, *totals[i].declared, *totals[i].made);
-    /* So that a wrong total is reported only for its own stream. */
+    /* Continue from the declared totals, to report a wrong total only once. */
     c->made = *declared;
     c->base = declared->input_sequences;
     c->oldest = c->base > c->pending.first ? c->base : c->pending.first;
@@ -384,7 +385,7 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
     }
     c->place = (fault_place){pack->index, pack->offset};
 
-    /* Ids below `lowest` are neither in this pack nor in later ones. */
+    /* Ids below `lowest` are neither in this pack nor in later packs. */
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const uint64_t id = ps_pack_piece(c->info, pack, i).id;
 
@@ -392,8 +393,9 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
         has_oldest = has_oldest || id == c->oldest - c->base;
     }
     /*
-     * The window limits what a reader that restores the order holds when the
-     * oldest sequence arrives.  For any other sequence it holds less.
+     * The window limits the sequences that a reader that restores the order
+     * holds when the oldest sequence arrives.  At any other time it holds
+     * fewer.
      */
     if (has_oldest && c->ahead > c->info->max_displacement)
         FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "

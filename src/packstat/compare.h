@@ -1,10 +1,10 @@
 /*
- * compare.h - check that packs contain their input: each sequence once, whole
- * or rejected, byte for byte.
+ * compare.h - check that packs contain their input byte for byte, each sequence
+ * once and completely unless it was rejected.
  *
  * Input and packs are read once, in parallel.  The input is held from the first
- * sequence that is not in a pack yet to the last one that is, so memory grows
- * with the displacement.
+ * sequence that is not in a pack yet to the last sequence that is in a pack, so
+ * the memory grows with the displacement.
  *
  * audit.h checks that sequences are unique and that pieces join.
  *
@@ -32,26 +32,26 @@ typedef struct comparison {
     bool stopped; /* comparison is impossible; the reason was reported */
     rejects rejects;
     columns columns;
-    pending pending; /* numbered through all streams */
+    pending pending; /* sequences, numbered through all streams */
     ps_totals made;  /* totals of the input, over all streams */
-    /* Of the current stream: */
-    uint32_t stream;   /* its index, from 0 */
-    uint64_t base;     /* number of its first sequence */
+    /* The members below are about the current stream. */
+    uint32_t stream;   /* index of the stream, from 0 */
+    uint64_t base;     /* number of the first sequence of the stream */
     uint64_t oldest;   /* number of the first sequence not in a pack yet */
-    uint64_t ahead;    /* sequences and pieces that overtook it */
+    uint64_t ahead;    /* later sequences and pieces packed before it */
     fault_place place; /* the current pack, or END */
 } comparison;
 
 /*
- * Opens the input, and the rejects if there are any.  Status and faults are
- * added to `f`.  `f` and `info` must outlive the comparison.
+ * Opens the input, and the rejects if any are given.  Adds status and faults to
+ * `f`.  `f` and `info` must outlive the comparison.
  */
 void compare_open(comparison *c, const packstat_conf *conf,
                   const ps_pack_info *info, faults *f);
 
 /*
- * Compares the next pack, which must have passed through the audit.  `totals`
- * are those of its reader.  Returns false if out of memory.
+ * Compares the next pack, which audit_pack must have seen.  `totals` are the
+ * totals of its reader.  Returns false if out of memory.
  */
 bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals);
 

@@ -1,7 +1,8 @@
 /*
  * faults.c - print the faults of a file as they are found.
  *
- * A damaged file often has a million faults; only the first few are printed.
+ * Only the first few faults are printed, since a damaged file can have
+ * millions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -50,7 +51,7 @@ void faults_fatal(faults *f, const ps_error *err)
 
 void faults_no_memory(faults *f)
 {
-    /* Without a text, the standard words for the code are printed. */
+    /* Without a text, the standard description of the code is printed. */
     const ps_error err = {.code = PS_ERR_MEMORY};
 
     faults_fatal(f, &err);
@@ -59,6 +60,6 @@ void faults_no_memory(faults *f)
 void faults_end(const faults *f)
 {
     if (f->count > MAX_PRINTED)
-        message_error("%s: ... and %" PRIu64 " more",
+        message_error("%s: ... and %" PRIu64 " more faults",
                       files_input_name(f->file), f->count - MAX_PRINTED);
 }

@@ -14,15 +14,15 @@
 
 typedef struct faults {
     const char *file; /* as given by the user; NULL: stdin */
-    uint64_t count;   /* faults passed to faults_add */
+    uint64_t count;   /* number of faults passed to faults_add */
     int status;       /* worst exit status so far */
 } faults;
 
 /* A pack, or the END of a stream. */
 typedef struct fault_place {
-    /* index of the pack, or of the stream if streams were joined */
+    /* index of the pack; for END, index of the stream */
     uint64_t number;
-    uint64_t offset; /* of the pack's block, in bytes; 0: END */
+    uint64_t offset; /* offset of the pack's block, in bytes; 0: END */
 } fault_place;
 
 /*
@@ -32,7 +32,7 @@ typedef struct fault_place {
 void faults_add(faults *f, const fault_place *place, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
-/* Report an error that ends the reading of the file; always printed. */
+/* Report an error that ends the reading of the file.  It is always printed. */
 void faults_fatal(faults *f, const ps_error *err);
 void faults_no_memory(faults *f);
 

@@ -88,8 +88,8 @@ void stream_parts_json(FILE *out, const stream_parts *p, bool counted)
 }
 
 /*
- * Sums of squares about the mean are merged pack by pack (Chan, Golub and
- * LeVeque 1983), since plain sums of squares lose precision on long files.
+ * Merges sums of squares about the mean, pack by pack (Chan, Golub and LeVeque
+ * 1983), since plain sums of squares would lose precision on long files.
  */
 void order_stats_add(order_stats *o, const ps_pack_info *info,
                      const ps_pack *pack)
@@ -100,7 +100,7 @@ void order_stats_add(order_stats *o, const ps_pack_info *info,
     const double weight = o->sequences * n / all;
     const double place = o->packs - o->mean_place;
     const double length = mean - o->mean_length;
-    double squares = 0; /* of the pack's lengths about their mean */
+    double squares = 0; /* sum of squares of the lengths about their mean */
     double above;
 
     for (uint32_t i = 0; i < pack->n_seq; i++) {
@@ -138,8 +138,9 @@ bool order_stats_place(const order_stats *o, double *correlation)
 }
 
 /*
- * With m the mean of all, the sum of products of neighbours about m is lagged -
- * m * (sum - first) - m * (sum - last) + (n - 1) * m * m, where first is 0.
+ * If m is the mean of all packs, the sum of products of neighbours about m is
+ * lagged - m * (sum - first) - m * (sum - last) + (n - 1) * m * m, where first
+ * is 0.
  */
 bool order_stats_neighbour(const order_stats *o, double *correlation)
 {

@@ -4,8 +4,8 @@
  * These are histograms of lengths and depths, and two correlations that show
  * whether lengths depend on the position in the stream.  Both are near 0 if
  * lengths are well mixed: within about 1 / sqrt(n) for n packs in random order.
- * They need one pass and constant memory; a file of several streams counts as
- * one.
+ * The statistics take one pass and constant memory.  A file of several streams
+ * is treated as one stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@
 #include "packstream.h"
 
 /*
- * Counts of values, which are at least 1.  Small values, the vast majority, are
+ * Counts of values >= 1.  Small values, which are the most frequent, are
  * counted in a table until the end.  Zero-initialise for an empty histogram.
  */
 #define HISTOGRAM_SMALL 4096
@@ -38,7 +38,7 @@ bool histogram_add_count(histogram *h, uint32_t value, uint64_t count);
 /* Moves all values to `all`.  Returns false if out of memory. */
 bool histogram_finish(histogram *h);
 
-/* A key of a JSON object: [value, count] pairs; null where not `counted`. */
+/* Prints a key of a JSON object: [value, count] pairs, or null. */
 void histogram_json(FILE *out, const char *key, const histogram *h,
                     bool counted);
 
@@ -47,12 +47,13 @@ void histogram_free(histogram *h);
 #define MAX_PARTS 256
 
 /*
- * How full packs are along a stream: consecutive parts of 2^shift packs each,
- * the last of them shorter.  Zero-initialise before the first pack.
+ * Tokens in consecutive parts of a stream, which show where packs are less
+ * full.  A part has 2^shift packs; the last part can be shorter.
+ * Zero-initialise before the first pack.
  */
 typedef struct stream_parts {
-    unsigned n;                 /* parts in use */
-    unsigned shift;             /* log2 of the packs in a part */
+    unsigned n;                 /* number of parts */
+    unsigned shift;             /* log2 of the number of packs in a part */
     uint64_t packs[MAX_PARTS];  /* packs in each part */
     uint64_t tokens[MAX_PARTS]; /* tokens in each part */
 } stream_parts;
@@ -76,9 +77,12 @@ typedef struct order_stats {
     double places_squared;
     double lengths_squared;
     double products;
-    /* Mean lengths of packs, minus the first one, so that sums stay small. */
-    double first;
-    double last;    /* of the last pack */
+    /*
+     * Mean lengths of packs, minus the mean of the first pack, so that the sums
+     * stay small.
+     */
+    double first;   /* mean of the first pack */
+    double last;    /* value of the last pack */
     double sum;     /* sum over all packs */
     double squared; /* sum of squares */
     double lagged;  /* sum of products of neighbours */
@@ -89,29 +93,29 @@ void order_stats_add(order_stats *o, const ps_pack_info *info,
                      const ps_pack *pack);
 
 /*
- * Pearson's correlation between a sequence's length and the index of its pack.
- * Returns false if it is undefined: with fewer than two packs, or if all
- * lengths are equal.
+ * Pearson's correlation between the length of a sequence and the index of its
+ * pack.  Returns false if it is undefined, that is, with fewer than two packs
+ * or if all lengths are equal.
  */
 bool order_stats_place(const order_stats *o, double *correlation);
 
 /*
  * Autocorrelation, at lag one, of the mean length of packs, which reveals runs
- * of similar lengths.  Returns false if it is undefined: with fewer than two
- * packs, or if all means are equal.
+ * of similar lengths.  Returns false if it is undefined, that is, with fewer
+ * than two packs or if all means are equal.
  */
 bool order_stats_neighbour(const order_stats *o, double *correlation);
 
 /* Statistics of a pack stream, besides its totals. */
 typedef struct pack_figures {
     ps_totals so_far;  /* totals of the packs read */
-    uint32_t streams;  /* streams in the file; 0 without packs */
+    uint32_t streams;  /* number of streams in the file; 0 without packs */
     bool ranged;       /* only some packs of the file were read */
-    uint64_t first;    /* index of the first of them */
-    uint64_t packs;    /* packs in the file, or PS_UNKNOWN */
-    histogram lengths; /* of sequences and pieces */
-    histogram depths;
-    histogram fills; /* packs by tokens */
+    uint64_t first;    /* index of the first pack read */
+    uint64_t packs;    /* number of packs in the file, or PS_UNKNOWN */
+    histogram lengths; /* lengths of sequences and pieces */
+    histogram depths;  /* sequences per pack */
+    histogram fills;   /* tokens per pack */
     stream_parts parts;
     order_stats order;
     channel_figures channels;

@@ -63,8 +63,8 @@ int inputs_check(const inputs *in, const ps_schema *packed)
     ps_error err;
 
     /*
-     * Raw records do not declare the vocabulary size; packstream knew it from
-     * an option.
+     * Raw records do not declare the vocabulary size; packstream got it from an
+     * option.
      */
     if (!schema.framed && !packed->framed)
         schema.vocab_size = packed->vocab_size;
@@ -87,7 +87,8 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
         const bool overlong = r == PS_ERR_OVERLONG;
 
         /*
-         * Accept sequences that are too long or have out-of-vocabulary tokens.
+         * Accept overlong sequences, and sequences with out-of-vocabulary
+         * tokens.
          */
         if (overlong)
             r = ps_token_reader_skip(in->reader, &err);
@@ -132,7 +133,7 @@ const char *rejects_name(const rejects *r)
     return inputs_name(&r->in, r->in.file);
 }
 
-/* Rejects are in input order, so only the next one is held. */
+/* Reads the next reject.  Rejects are in input order, so only one is held. */
 static int advance(rejects *r)
 {
     int status = inputs_next(&r->in, &r->next, &r->more);
@@ -140,7 +141,7 @@ static int advance(rejects *r)
 
     if (status != STATUS_OK || !r->more)
         return status;
-    /* packstream writes no reject above the limit of the format. */
+    /* packstream does not write rejects that exceed the limit of the format. */
     if (r->next.payload == NULL) {
         message_error("%s: record " U64 " at byte " U64
                       ": too long for a reject",
@@ -205,7 +206,7 @@ int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
                 reject->n_tok != sequence->n_tok ||
                 memcmp(reject->payload, sequence->payload,
                        sequence->payload_bytes) != 0)
-                REJECT_FAULT(r, f, place, "is not as it was in the input");
+                REJECT_FAULT(r, f, place, "differs from the input");
         }
         status = advance(r);
     }

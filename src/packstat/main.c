@@ -52,8 +52,8 @@ static const option_entry entries[] = {
      "sequences with FILE; repeatable",
      OPTION_CALL_FOR(packstat_conf, rejects, add_name)},
     {0, "vocab", "N",
-     "with --against, sequences with a token of N or above\n"
-     "may be dropped (default: as packs and input declare)",
+     "with --against, sequences with a token id >= N may be\n"
+     "dropped (default: as packs and input declare)",
      OPTION_NUMBER(packstat_conf, vocab_size, 1, UINT32_MAX)},
     {0, "empty", NULL,
      "with --against, raw records without tokens are dropped\n"
@@ -116,7 +116,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
         return STATUS_FAILURE;
     out->fd = fd;
 
-    /* Random access to packs, if only some of them are needed. */
+    /* Use random access if only some packs are needed. */
     if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
     /* A damaged LENGTHS is detected when the records are read. */
@@ -133,7 +133,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
         packs_stat(conf, &packs_in, out, &f);
     else
         tokens_stat(conf, tokens, lengths, out, &f);
-    /* Leave stdin at its end, as if it had been read. */
+    /* Move stdin to its end, as if it had been read. */
     if (lengths != NULL)
         (void)lseek(fd, 0, SEEK_END);
 
@@ -162,18 +162,18 @@ static int check(const packstat_conf *conf, char *const *names, int n)
              count_stdin(conf->rejects.names, conf->rejects.n);
 
     if (conf->json && conf->histogram)
-        return message_usage("--json and --histogram exclude each other");
+        return message_usage("--json and --histogram cannot be combined");
     if ((conf->range_given || conf->quick) && conf->verify)
-        return message_usage("--verify reads the whole file: not with --range "
-                             "or --quick");
+        return message_usage("--verify reads the whole file and cannot be "
+                             "combined with --range or --quick");
     if (conf->quick && (conf->histogram || conf->range_given))
-        return message_usage("--quick reads no packs: not with --histogram "
-                             "or --range");
+        return message_usage("--quick reads no packs and cannot be combined "
+                             "with --histogram or --range");
 
     if (conf->by != NULL &&
         (conf->histogram || conf->quick || (conf->verify && !conf->json)))
-        return message_usage("--by is for a summary or --json: not with "
-                             "--histogram, --quick or --verify");
+        return message_usage("--by is for a summary or --json: it cannot be "
+                             "combined with --histogram, --quick or --verify");
 
     if (conf->align != 0 && conf->group == NULL)
         return message_usage("--align needs --group");
@@ -188,7 +188,7 @@ static int check(const packstat_conf *conf, char *const *names, int n)
     if (!conf->verify)
         return message_usage("--against needs --verify");
     if (n > 1)
-        return message_usage("--against is for one file of packs");
+        return message_usage("--against needs a single file of packs");
     if (n == 0 || strcmp(names[0], "-") == 0)
         in++;
     if (in > 1)
@@ -211,7 +211,8 @@ static int run(const packstat_conf *conf, int argc, char **argv, int first)
             stat_file(conf, first < argc ? names[i] : NULL, &out));
 
     /*
-     * Print nothing after an error: a planner must not use a partial histogram.
+     * Print nothing after an error, so that packplan does not use a partial
+     * histogram.
      */
     if (conf->histogram && status == STATUS_OK) {
         const ps_histogram *h;

@@ -70,7 +70,8 @@ static bool count(scan *s, const ps_pack *pack)
 }
 
 /*
- * Checks a pack beyond what the reader does.  Returns false if out of memory.
+ * Makes the checks that the reader does not make.  Returns false if out of
+ * memory.
  */
 static bool verify(scan *s, const ps_pack *pack)
 {
@@ -165,8 +166,8 @@ static void print(scan *s)
     bool exists;
 
     /*
-     * Totals of the whole input, or of the packs read.  In the latter case,
-     * totals of the packed input are unknown.
+     * Print the totals of the whole input, or of the packs read.  In the latter
+     * case, the totals of the packed input are unknown.
      */
     if (s->found.ranged) {
         totals = s->found.so_far;
@@ -270,13 +271,13 @@ void packs_stat(const packstat_conf *conf, packs *input,
     if (conf->against.n > 0)
         compare_open(&s.comparison, conf, s.info, f);
     if (resolve_range(&s)) {
-        /* A file's totals are known without reading its packs. */
+        /* The totals of a file are known without reading its packs. */
         if (!conf->quick || input->file == NULL)
             result = read_packs(&s, &err);
         if (result != PS_END)
             faults_fatal(f, &err);
 
-        /* Checks that need the end of the input. */
+        /* These checks need the end of the input. */
         if (conf->verify) {
             const ps_totals *totals =
                 result == PS_END ? ps_pack_reader_totals(input->reader) : NULL;

@@ -2,11 +2,11 @@
  * packstat.h - statistics of one file.
  *
  * main.c parses the command line, opens each file and calls packs_stat or
- * tokens_stat, depending on its contents.  These read the file and report
- * faults; if they find none, they print the requested statistics.
+ * tokens_stat, depending on its contents.  These functions read the file and
+ * report faults.  If there are no faults, they print the requested statistics.
  *
  *   packs.c      a pack stream: reads it, prints JSON, "OK" or a summary
- *   tokens.c     the same for token records
+ *   tokens.c     token records: reads them, prints JSON, "OK" or a summary
  *   channels.c   targets of a loss, and sequences by value of a channel
  *   figures.c    histograms and correlations, collected while reading
  *   summary.c    text for humans: labelled lines, histograms as bars
@@ -14,7 +14,7 @@
  *   faults.c     prints the first faults of a file, counts the others
  *   audit.c      --verify: checks across packs, of ids and totals
  *   compare.c    --against: compares packs with their input
- *   inputs.c     reads that input, and the rejects
+ *   inputs.c     reads the input for --against, and the rejects
  *   pending.c    queue of input sequences that are not in a pack yet
  *   columns.c    locates tokens and channels in payloads and packs
  *
@@ -47,15 +47,15 @@ typedef struct packstat_conf {
     bool quick;       /* header and totals only; files are not read */
     bool quiet;       /* no progress line, no "OK" */
     const char *by;   /* count by value of this channel; NULL: none */
-    const char *group; /* take runs of its equal values as one; NULL: none */
-    uint32_t align;    /* round lengths in groups up to it; 0: not given */
+    const char *group; /* channel whose equal values form groups; NULL: none */
+    uint32_t align;    /* alignment of lengths in groups; 0: not given */
     bool range_given;
     range range; /* packs to read of each pack stream */
     bool type_given;
     ps_type raw_type;  /* token type of raw records */
     name_list against; /* input of the packs; empty: not compared */
     name_list rejects; /* rejects of the packs */
-    /* token ids from here on were a reason to drop a sequence; 0: not given */
+    /* sequences with a token id >= this were dropped; 0: not given */
     uint32_t vocab_size;
     bool empty; /* raw sequences without tokens were dropped */
 } packstat_conf;
@@ -63,16 +63,16 @@ typedef struct packstat_conf {
 /* Output shared by all files. */
 typedef struct packstat_output {
     histogram lengths; /* with --histogram */
-    /* a summary was printed: print a blank line before the next one */
+    /* a summary was printed, so a blank line precedes the next summary */
     bool summarised;
     int fd;       /* descriptor of the current file */
 } packstat_output;
 
 /*
- * Read `input` to its end, or as far as required.  With --histogram the lengths
- * are added to `out`, and printed after all files were read.  If `lengths` is
- * not NULL, it is the histogram of all token records of the file, which are
- * then not read.
+ * Read `input` to its end, or as far as required.  With --histogram, the
+ * lengths are added to `out` and printed after all files have been read.  If
+ * `lengths` is not NULL, it is the histogram of all token records of the file,
+ * which are then not read.
  */
 void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f);

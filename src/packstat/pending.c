@@ -12,12 +12,12 @@ enum { FIRST_CAPACITY = 1024, BLOCK_BYTES = 1 << 18 };
 
 struct pending_block {
     size_t size; /* bytes allocated */
-    size_t used; /* bytes used */
-    size_t live; /* payloads in the block */
+    size_t used; /* bytes in use */
+    size_t live; /* number of payloads in the block */
     unsigned char bytes[];
 };
 
-/* Keeps one empty block of the usual size for reuse. */
+/* Frees an empty block, but keeps one of the usual size for reuse. */
 static void discard(pending *b, pending_block *block)
 {
     block->used = 0;
@@ -27,7 +27,7 @@ static void discard(pending *b, pending_block *block)
         free(block);
 }
 
-/* Makes sure that `current` has `bytes` free bytes. */
+/* Ensures that `current` has `bytes` free bytes. */
 static bool reserve(pending *b, size_t bytes)
 {
     const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -45,7 +45,7 @@ static bool reserve(pending *b, size_t bytes)
             return false;
         *block = (pending_block){.size = size};
     }
-    /* A block with payloads is freed together with the last one. */
+    /* A block that has payloads is freed together with the last of them. */
     if (b->current != NULL && b->current->live == 0)
         discard(b, b->current);
     b->current = block;

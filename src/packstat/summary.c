@@ -51,7 +51,7 @@ static void print_count(FILE *out, const char *label, uint64_t number,
                unit == NULL ? "" : " ", unit == NULL ? "" : unit);
 }
 
-/* Appends to a short line; text that does not fit is cut off. */
+/* Appends to a short line.  Text that does not fit is cut off. */
 static void append(char *line, size_t size, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
@@ -153,7 +153,7 @@ static void draw(FILE *out, const char *values, const char *counts,
     }
     fprintf(out, "\n  %*s  %*s\n", left, values, middle, counts);
 
-    /* Skip empty rows before the first value, but not after it. */
+    /* Skip the empty rows before the first value. */
     for (row = 0; row < r->n && r->count[row] == 0; row++)
         ;
     for (; row < r->n; row++) {
@@ -171,8 +171,9 @@ static void draw(FILE *out, const char *values, const char *counts,
 
 /*
  * Draws a histogram under the headings `values` and `counts`, in at most
- * `max_rows` rows: equal ranges, of one value each if they are few; or, if most
- * counts would fall into the first range, ranges that grow by a power of two.
+ * `max_rows` rows.  The rows are equal ranges, of one value each if there are
+ * few values.  If most counts would be in the first range, the ranges grow by a
+ * power of two instead.
  */
 static void print_histogram(FILE *out, const char *values, const char *counts,
                             const histogram *found, unsigned max_rows)
@@ -235,7 +236,7 @@ static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
     }
 }
 
-/* Prints one row per value, and one for all values beyond MAX_VALUES. */
+/* Prints one row per value, and one row for all values beyond MAX_VALUES. */
 static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
 {
     int widths[3] = {(int)strlen(c->by->name), 9, 6};
@@ -327,7 +328,7 @@ static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
            ((double)t->tokens * width);
 }
 
-/* Prints how full the packs are, if there are any. */
+/* Prints statistics of how full the packs are, if there are packs. */
 static void print_efficiency(FILE *out, const ps_pack_info *info,
                              const ps_totals *t)
 {
@@ -383,7 +384,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
     if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
         print_count(out, "displacement", t->max_displacement, "at most");
 
-    /* Correlations of lengths; omit those that are undefined. */
+    /* Print the correlations of lengths that are defined. */
     if (order_stats_place(&found->order, &value))
         append(line, sizeof(line), "%.4f with place", value);
     if (order_stats_neighbour(&found->order, &value))

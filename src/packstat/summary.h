@@ -1,6 +1,6 @@
 /*
  * summary.h - statistics as text for humans: labelled lines, grouped digits,
- * histograms as bars.  All output fits in 80 columns.
+ * histograms as bars.  All output fits 80 columns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,8 +18,8 @@
 void summary_separate(FILE *out, bool *summarised);
 
 /*
- * Print a summary under the heading `name`; the histograms must be finished.
- * If not `read`, only the header and totals are known.
+ * Print a summary under the heading `name`.  The histograms must be finished.
+ * If `read` is false, only the header and totals are known.
  */
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
                    const ps_totals *t, const pack_figures *found, bool read);

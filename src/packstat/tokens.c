@@ -16,8 +16,8 @@
 #include "packstat/summary.h"
 
 /*
- * Longest sequence read in one piece, in tokens.  Longer ones are read in
- * pieces, since only their length is needed.
+ * Maximum length of a sequence that is read in one piece, in tokens.  Longer
+ * sequences are skipped, since only their length is needed.
  */
 enum { LONGEST_HELD = 1 << 16 };
 
@@ -32,8 +32,8 @@ typedef struct scan {
     const ps_histogram *known;
     token_figures found;
     uint32_t group_by;   /* index of the channel of --group */
-    uint64_t group;      /* its value for the current group */
-    uint64_t group_size; /* tokens of that group; 0: none */
+    uint64_t group;      /* value of this channel in the current group */
+    uint64_t group_size; /* tokens of the current group; 0: no group */
 } scan;
 
 /* Adds the length of the current group, if there is one. */
@@ -100,8 +100,8 @@ static ps_result read_tokens(scan *s, ps_error *err)
 {
     const bool counts = !s->conf->histogram && s->schema->n_channels > 0;
     /*
-     * Verification requires sequences within the limit of the format, and
-     * channels are counted only in sequences that are held whole.
+     * Verification requires that sequences do not exceed the limit of the
+     * format, and channels are counted only in sequences read in one piece.
      */
     const bool grouped = s->conf->group != NULL;
     const uint32_t longest =
@@ -262,8 +262,8 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
         result = lengths != NULL ? take_lengths(&s, &err)
                                  : read_tokens(&s, &err);
     /*
-     * An empty file is valid as raw records, but it may also be the rest of a
-     * stream truncated at its start.
+     * An empty file is valid as raw records, but it may also be a stream that
+     * was truncated to 0 bytes.
      */
     if (result == PS_END && conf->verify &&
         ps_token_reader_offset(reader) == 0) {

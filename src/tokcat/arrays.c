@@ -1,6 +1,6 @@
 /*
  * arrays.c - files that contain one array of numbers: .bin files of llm.c,
- * which have a header, .bin files of nanoGPT, which have none, and numpy's .npy
+ * which have a header, .bin files of nanoGPT, which do not, and numpy's .npy
  * files.
  *
  * A one-dimensional array is a stream without sequence boundaries.  In a
@@ -23,7 +23,7 @@
  * llm.c and nanoGPT
  */
 
-/* llm.c's header has 256 i32, of which the first three are used. */
+/* The header of llm.c has 256 numbers of type i32; three of them are used. */
 #define LLMC_HEADER_BYTES ((size_t)4 * 256)
 #define LLMC_MAGIC_U16 UINT32_C(20240520)
 #define LLMC_VERSION_U16 UINT32_C(1)
@@ -53,8 +53,8 @@ static int read_llmc(reader *r)
         return input_bad(in, 0, "not an llm.c token file: it starts with "
                          "%" PRIu32, magic);
     if (version != known)
-        return input_bad(in, 4, "unknown llm.c version %" PRIu32 ": only "
-                         "%" PRIu32 " goes with magic number %" PRIu32,
+        return input_bad(in, 4, "unknown llm.c version %" PRIu32 ": expected "
+                         "%" PRIu32 " for magic number %" PRIu32,
                          version, known, magic);
     if (n > INT32_MAX)
         return input_bad(in, 8, "the number of tokens is negative");
@@ -71,7 +71,10 @@ static int read_llmc(reader *r)
     return status;
 }
 
-/* Without a header, any file would be accepted, even a compressed one. */
+/*
+ * There is no header to check, so files of other formats have to be recognized
+ * and refused.
+ */
 static int read_nanogpt(reader *r)
 {
     const number_type type = split_token_type(r);
@@ -107,17 +110,17 @@ const form_reader reader_nanogpt = {
  *
  *   {'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }
  *
- * numpy accepts any Python literal.  This parser accepts what numpy writes:
- * strings, booleans and tuples of integers, in any order, with any blanks, and
- * not nested.  Under Python 2, which only knew versions 1.0 and 2.0, numpy
- * wrote (2L, 3L) on some systems.
+ * numpy accepts any Python literal.  This parser accepts only literals that
+ * numpy writes: strings, booleans and tuples of integers, in any order, with
+ * any blanks, and not nested.  Under Python 2, numpy wrote only versions 1.0
+ * and 2.0, and on some systems sizes such as (2L, 3L).
  */
 
-/* The magic; two version bytes and the header's length follow. */
+/* Size of the magic, which two version bytes and the header's length follow. */
 #define NPY_MAGIC_BYTES 6
 #define NPY_START_BYTES 12 /* minimum of all versions */
 
-/* Limit on the header, in bytes; numpy itself refuses half as many. */
+/* Maximum size of the header, in bytes, twice the limit of numpy. */
 #define NPY_MAX_BYTES ((size_t)20000)
 
 typedef struct npy_header {
@@ -138,7 +141,7 @@ static void skip_blanks(scan *s)
         s->at++;
 }
 
-/* Skips blanks and `word`; false if it is missing. */
+/* Skips blanks and `word`.  Returns false if the word is missing. */
 static bool take(scan *s, const char *word)
 {
     const size_t n = strlen(word);
@@ -213,7 +216,10 @@ static const char *take_type(scan *s, number_type *type)
     return NULL;
 }
 
-/* Parses (N,) or (N, N); a trailing comma is allowed.  (N) is not a tuple. */
+/*
+ * Parses (N,) or (N, N).  A trailing comma is allowed; (N) is not a tuple in
+ * Python.
+ */
 static const char *take_shape(scan *s, npy_header *h)
 {
     uint64_t sizes[3] = {0, 0, 0};
@@ -235,7 +241,7 @@ static const char *take_shape(scan *s, npy_header *h)
     if (!take(s, ")") || (n == 1 && !comma))
         return "'shape' is not a tuple of valid sizes";
     if (n == 0)
-        return "an array without dimensions";
+        return "an array of zero dimensions";
     h->dimensions = n;
     h->rows = n == 2 ? sizes[0] : 1;
     h->columns = sizes[n - 1];
@@ -244,7 +250,7 @@ static const char *take_shape(scan *s, npy_header *h)
 
 enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
 
-/* Parses a key that is not in `had`, and its value. */
+/* Parses a key, which must not be in `had` yet, and its value. */
 static const char *take_entry(scan *s, unsigned *had, npy_header *h)
 {
     const unsigned char *text;
@@ -344,9 +350,7 @@ static int read_rows(reader *r, const npy_header *h)
     int status = STATUS_OK;
 
     r->place = (reader_place){"row", 0, input_offset(&r->in)};
-    /*
-     * Counting the rows could take forever: a small file can claim any number.
-     */
+    /* Do not count such rows in a loop: a small file can declare 2^64 - 1. */
     if (h->columns == 0 && h->rows > 0)
         return reader_empty(r, h->rows);
     while (status == STATUS_OK && r->place.number < h->rows) {
@@ -369,7 +373,7 @@ static int read_npy(reader *r)
     if (status != STATUS_OK)
         return status;
 
-    /* As in numpy, a dimension of 0 does not compensate for a large one. */
+    /* As in numpy, a large dimension is refused even if the other is 0. */
     max = INT64_MAX / h.type.width;
     columns = h.columns > 0 ? h.columns : 1;
     if (columns > max || h.rows > max / columns)

@@ -16,7 +16,7 @@
  * Elements
  */
 
-/* Ranges of the integer types.  Readers return nothing above INT64_MAX. */
+/* Ranges of the integer types.  Readers return at most INT64_MAX. */
 static const struct {
     int64_t min, max;
 } ranges[] = {
@@ -39,7 +39,7 @@ bool element_range(ps_type type, int64_t *min, int64_t *max)
     return true;
 }
 
-/* A finite value that would become infinite is out of range. */
+/* A finite value that the type would round to infinity is out of range. */
 element_result element_real(ps_type type, double value, uint64_t *bits)
 {
     const float rounded = (float)value;
@@ -58,7 +58,7 @@ element_result element_real(ps_type type, double value, uint64_t *bits)
     return ELEMENT_OK;
 }
 
-/* The same NaN on every machine. */
+/* Sets *bits to a NaN that is the same on every machine. */
 element_result element_null(ps_type type, uint64_t *bits)
 {
     *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)

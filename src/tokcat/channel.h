@@ -28,8 +28,8 @@ typedef struct known_channel {
 const known_channel *known_find(const char *name);
 
 /*
- * Default fill of a channel: that of the well-known channel of this name, if it
- * fits the type; otherwise 0.
+ * Default fill of a channel: the fill of the well-known channel of this name if
+ * it fits the type, otherwise 0.
  */
 uint64_t known_fill(const char *name, ps_type type);
 
@@ -43,7 +43,7 @@ bool known_good_name(const char *name);
 /* Result of a conversion. */
 typedef enum element_result {
     ELEMENT_OK,
-    ELEMENT_NO_NUMBER, /* a string, list or object */
+    ELEMENT_NO_NUMBER, /* not a number, but a string, list or object */
     ELEMENT_NULL,      /* null in an integer channel */
     ELEMENT_FRACTION,  /* a real number in an integer channel */
     ELEMENT_OUTSIDE,   /* out of the type's range */
@@ -51,8 +51,8 @@ typedef enum element_result {
 } element_result;
 
 /*
- * Store an element in *bits; bits beyond the type's width are 0.  Real numbers
- * are rounded to nearest; null becomes NaN.
+ * Store an element in *bits.  Bits beyond the width of the type are 0.  Real
+ * numbers are rounded to the nearest value; null becomes NaN.
  */
 element_result element_integer(ps_type type, int64_t value, uint64_t *bits);
 element_result element_real(ps_type type, double value, uint64_t *bits);

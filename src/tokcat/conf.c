@@ -80,7 +80,7 @@ static const option_word labels[] = {{"aligned", PS_LABELS_ALIGNED},
                                      {"shifted", PS_LABELS_SHIFTED},
                                      {NULL, 0}};
 
-/* PS_NO_ID, the highest number, means "no such id" in the header. */
+/* PS_NO_ID, the greatest number, means "not defined" in the header. */
 #define SPECIAL_ID(which)                                           \
     OPTION_NUMBER(conf, schema.special[which], 0, PS_NO_ID - 1),    \
         .why = "must be a token id from 0 to 4294967294"
@@ -131,8 +131,8 @@ static const option_entry entries[] = {
      "even if it looks compressed",
      OPTION_FLAG(conf, as_it_is)},
     {0, "vocab", "N",
-     "declare a vocabulary of N, and refuse tokens not\n"
-     "below N (default with --from=bytes: 256)",
+     "declare a vocabulary of N tokens, and refuse ids\n"
+     ">= N (default with --from=bytes: 256)",
      OPTION_NUMBER(conf, schema.vocab_size, 1, UINT32_MAX),
      .why = "must be a number from 1 to 4294967295"},
     {0, "pad-id", "N", "declare the padding token", SPECIAL_ID(PS_PAD)},
@@ -149,8 +149,8 @@ static const option_entry entries[] = {
      "a tokenizer.json also declares its vocabulary",
      OPTION_CALL_FOR(conf, tokenizer, set_tokenizer)},
     {0, "labels", "aligned|shifted",
-     "declare that `labels` belong to their own position,\n"
-     "or are already shifted to the next token",
+     "declare that each of the `labels` is for its own\n"
+     "position, or already shifted to the next token",
      OPTION_WORD(conf, schema.labels, labels)},
     {'q', "quiet", NULL, "do not print progress or warnings",
      OPTION_FLAG(conf, quiet)},
@@ -205,7 +205,7 @@ static int check_raw(const conf *c)
     if (c->tokenizer != NULL)
         lost = "--tokenizer";
     for (int i = 0; i < PS_SPECIALS; i++) {
-        /* An id needed to read the input need not be stored. */
+        /* An id that is needed to read the input need not be stored. */
         const bool used = (i == PS_EOS && c->split == SPLIT_EOS) ||
                           (i == PS_BOS && c->split == SPLIT_BOS) ||
                           (i == PS_PAD && c->trim);
@@ -219,7 +219,7 @@ static int check_raw(const conf *c)
                          "header to store it in", lost);
 }
 
-/* Refuses contradictory options for the same key. */
+/* Refuses options that contradict each other about a key. */
 static int check_keys(const conf *c)
 {
     if (ignores(c, c->ids_key))
@@ -241,8 +241,8 @@ static int check_keys(const conf *c)
 }
 
 /*
- * The pad id may be outside the vocabulary, since padding never occurs in the
- * text.
+ * Checks the special ids.  The pad id may be outside the vocabulary, since
+ * padding never occurs in the text.
  */
 static int check_ids(const ps_schema *s)
 {
@@ -280,8 +280,8 @@ int conf_settle(conf *c)
         s->vocab_size = 256;
 
     /*
-     * Default token type: from the vocabulary size, else from the special ids;
-     * the input may widen it.
+     * The default token type depends on the vocabulary size, or on the special
+     * ids if it is not given.  The input may widen it.
      */
     if (!c->type_given) {
         c->type_open = forms_are_typed(c->from) && s->vocab_size == 0;

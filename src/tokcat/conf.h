@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "packstream.h"
 
-/* Limit on keys named by --ignore. */
+/* Maximum number of --ignore options. */
 #define CONF_IGNORED 64
 
 typedef enum conf_from {
@@ -29,7 +29,7 @@ typedef enum conf_from {
     FROM_TFRECORD
 } conf_from;
 
-/* End of a sequence. */
+/* Positions at which sequences end. */
 typedef enum conf_split {
     SPLIT_LINE,
     SPLIT_PARAGRAPH,
@@ -65,8 +65,9 @@ typedef struct conf {
     const char *ignored[CONF_IGNORED]; /* keys named by --ignore */
     uint32_t n_ignored;
     /*
-     * Schema of the stream as far as the options determine it.  Its channels
-     * are those of --channel; their kind is not set until data is read.
+     * Schema of the stream, as far as the options determine it.  It has the
+     * channels declared by --channel.  Their kind is not known until data is
+     * read.
      */
     ps_schema schema;
 } conf;

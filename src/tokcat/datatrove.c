@@ -1,7 +1,7 @@
 /*
- * datatrove.c - tokenised files of datatrove: NAME contains tokens, NAME.index
- * the ends of documents, and NAME.loss, which is optional, one byte per token:
- * 1 if the token counts in the loss.
+ * datatrove.c - tokenised files of datatrove.  NAME contains tokens, and
+ * NAME.index the ends of documents.  NAME.loss, which is optional, contains one
+ * byte per token: 1 if the token counts in the loss, otherwise 0.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -97,8 +97,9 @@ static int start_stream(reader *r, uint64_t n_tokens)
                          "%zu per token: check --type", end,
                          r->in.bytes, width);
     if (loss->open && loss->bytes != n_tokens)
-        return input_bad(loss, loss->bytes, "the file ends, but there are "
-                         "%" PRIu64 " tokens", n_tokens);
+        return input_bad(loss, loss->bytes, "the file ends, but it must have "
+                         "one byte for each of the %" PRIu64 " tokens",
+                         n_tokens);
     return STATUS_OK;
 }
 
@@ -157,8 +158,9 @@ static int read_datatrove(reader *r)
             break;
         if (end < begin || end > n_tokens)
             return input_bad(index, input_offset(index) - 8, "invalid "
-                             "document: of %" PRIu64 " tokens, it starts at "
-                             "%" PRIu64 " and ends at %" PRIu64, n_tokens,
+                             "document in a file of %" PRIu64 " tokens: it "
+                             "starts at %" PRIu64 " and ends at %" PRIu64,
+                             n_tokens,
                              begin, end);
 
         r->place.offset = input_offset(&r->in);

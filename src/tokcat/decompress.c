@@ -18,8 +18,8 @@
 
 struct decompressor {
     compression kind;
-    bool whole;      /* no member or frame is incomplete */
-    const char *why; /* error, which ends decompression; NULL: none */
+    bool whole;      /* the current member or frame is complete */
+    const char *why; /* error, after which decompression ends; NULL: none */
     z_stream gzip;
     ZSTD_DCtx *zstd;
     zstd_progress progress;
@@ -30,10 +30,7 @@ compression compression_of(const unsigned char *first, size_t n)
     if (memcmp(first, "\x1f\x8b", n < 2 ? n : 2) == 0)
         return n < 2 ? COMPRESSION_UNKNOWN : COMPRESSION_GZIP;
     n = n < 4 ? n : 4;
-    /*
-     * A frame, or a skippable frame, as written by pzstd and in the seekable
-     * format.
-     */
+    /* A frame, or a skippable frame, with which files of pzstd start. */
     if (memcmp(first, "\x28\xb5\x2f\xfd", n) == 0 ||
         (first[0] >> 4 == 5 && memcmp(first + 1, "\x2a\x4d\x18", n - 1) == 0))
         return n < 4 ? COMPRESSION_UNKNOWN : COMPRESSION_ZSTD;
@@ -77,7 +74,7 @@ static const char *step_gzip(decompressor *d, decompress_buffers *b)
     z_stream *z = &d->gzip;
     int result;
 
-    /* Files from tapes can be padded with zeros. */
+    /* Files copied from tapes can be padded with zeros. */
     while (d->whole && b->n_in > 0 && *b->in == 0) {
         b->in++;
         b->n_in--;

@@ -28,8 +28,8 @@ typedef struct decompress_buffers {
 typedef struct decompressor decompressor;
 
 /*
- * Detects the compression of a file from its first `n` bytes, at least one.  If
- * the result is COMPRESSION_UNKNOWN, none of them is a newline.
+ * Detects the compression of a file from its first `n` >= 1 bytes.  If the
+ * result is COMPRESSION_UNKNOWN, none of these bytes is a newline.
  */
 compression compression_of(const unsigned char *first, size_t n);
 
@@ -39,12 +39,12 @@ void decompress_free(decompressor *d);
 
 /*
  * Decompresses until the input or the output buffer is used up, or a gzip
- * member or zstd frame ends; a file may have several.  Returns NULL, or the
- * error in the input, which every later call returns again.
+ * member or zstd frame ends; a file may have several.  Returns NULL on success.
+ * Otherwise returns the error in the input, as does every later call.
  */
 const char *decompress_step(decompressor *d, decompress_buffers *b);
 
-/* True if the file can end here: no member or frame is incomplete. */
+/* True if the file can end here, since the last member or frame is complete. */
 bool decompress_is_whole(const decompressor *d);
 
 #endif

@@ -10,7 +10,10 @@
 
 #include "cli/message.h"
 
-/* Options that a form takes.  TYPED: its files specify the number type. */
+/*
+ * Options that apply to a form.  TYPED is a property instead: its files specify
+ * the type of their numbers.
+ */
 enum {
     EMPTY = 1,
     IDS_KEY = 2,
@@ -31,7 +34,7 @@ const option_word forms_from[] = {
     {"megatron", FROM_MEGATRON}, {"datatrove", FROM_DATATROVE},
     {"tfrecord", FROM_TFRECORD}, {NULL, 0}};
 
-/* SPLIT_EVERY is given as a number instead. */
+/* SPLIT_EVERY has no word; it is given as a number. */
 const option_word forms_splits[] = {
     {"line", SPLIT_LINE},         {"paragraph", SPLIT_PARAGRAPH},
     {"eos", SPLIT_EOS},           {"bos", SPLIT_BOS},
@@ -39,8 +42,8 @@ const option_word forms_splits[] = {
     {NULL, 0}};
 
 typedef struct form {
-    unsigned takes;  /* bit mask of options, see above */
-    unsigned splits; /* bit mask of conf_split */
+    unsigned takes;  /* bit mask of options and TYPED */
+    unsigned splits; /* bit mask of valid values of conf_split */
     bool must_split; /* --split is required */
 } form;
 

@@ -24,7 +24,7 @@
  * Opening and closing
  */
 
-/* Keeps the members set by the owner, and the buffer. */
+/* Resets all members except the buffer and those set by the owner. */
 static void rewind_state(input_file *in)
 {
     in->borrowed = in->regular = in->ended = false;
@@ -74,7 +74,8 @@ int input_open_beside(input_file *in, const char *stem, size_t cut,
         return STATUS_FAILURE;
     }
     if (!S_ISREG(st.st_mode)) {
-        message_error("%s: not a regular file, which this form needs",
+        message_error("%s: not a regular file: this form cannot be read as a "
+                      "stream",
                       input_name(in));
         return STATUS_FAILURE;
     }
@@ -135,7 +136,7 @@ ssize_t input_read(int fd, void *to, size_t n)
     }
 }
 
-/* Doubles the buffer, up to the longest line and its newline. */
+/* Doubles the buffer, up to the size of the longest line and its newline. */
 static int grow(input_file *in)
 {
     const size_t max = in->max_line > 0 ? in->max_line + 1 : SIZE_MAX - 1;
@@ -164,7 +165,7 @@ static int grow(input_file *in)
     return STATUS_OK;
 }
 
-/* Reads up to `n` bytes of the file as stored; *got is 0 at its end. */
+/* Reads up to `n` bytes of the file as stored.  *got is 0 at the end. */
 static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
@@ -190,7 +191,7 @@ static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
     return STATUS_OK;
 }
 
-/* Reads up to `n` decompressed bytes; *got is 0 at the end. */
+/* Reads up to `n` decompressed bytes.  *got is 0 at the end. */
 static int read_packed(input_file *in, unsigned char *to, size_t n,
                        size_t *got)
 {
@@ -222,9 +223,9 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
 }
 
 /*
- * Detects compression from the first bytes of a text, which must be all that is
- * buffered.  If it is compressed, the buffer becomes `raw` and reading starts
- * over.
+ * Detects compression from the first bytes of a text, which must be the only
+ * bytes in the buffer.  If the text is compressed, the buffer becomes `raw`,
+ * and the text is read again from its start.
  */
 static int recognize(input_file *in)
 {
@@ -312,7 +313,7 @@ uint64_t input_offset(const input_file *in)
     return in->next - (in->end - in->begin);
 }
 
-/* Often the offset is already in the buffer. */
+/* Keeps the buffer if it contains the offset, as is often the case. */
 void input_seek(input_file *in, uint64_t offset)
 {
     const uint64_t at = input_offset(in);
@@ -347,7 +348,7 @@ int input_next_line(input_file *in, input_line *line)
             in->begin += line->n + line->newline;
             in->searched = 0;
             in->line++;
-            /* A byte order mark only indicates UTF-8. */
+            /* A byte order mark at the start is not part of the text. */
             if (in->skip_bom && in->line == 1 && line->n >= BOM_BYTES &&
                 memcmp(line->bytes, INPUT_BOM, BOM_BYTES) == 0) {
                 line->bytes += BOM_BYTES;

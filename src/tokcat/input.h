@@ -33,8 +33,8 @@ typedef struct input_file {
     bool skip_bom;   /* skip a byte order mark at the start */
     /*
      * Start of the name that ps_recognize returns for a valid file.  If it
-     * returns another name, messages about the first line or record mention it.
-     * NULL: they do not.
+     * returns another name, messages about the first line or record mention
+     * that name.  NULL: no message mentions it.
      */
     const char *expected;
     input_wait_hook *on_wait; /* called with `context` */
@@ -42,11 +42,11 @@ typedef struct input_file {
 
     bool open;
     bool borrowed; /* another input owns the descriptor */
-    bool regular;  /* read with pread; `bytes` is the size */
+    bool regular;  /* a regular file, which is read with pread */
     bool ended;
     int fd;
     const char *name;      /* as given by the user */
-    char *own_name;        /* derived name; owned; NULL: use `name` */
+    char *own_name;        /* derived name; owned; NULL: `name` is used */
     uint64_t bytes;        /* size of the file, if it is regular */
     uint64_t next;         /* offset of the next read */
     unsigned char *buffer; /* size + 1 bytes; owned */
@@ -55,10 +55,10 @@ typedef struct input_file {
     size_t end;
     unsigned char first[PS_RECOGNIZE_BYTES]; /* start of the file */
     size_t n_first;                          /* bytes in `first` */
-    /* bytes from `begin` on known to contain no newline */
+    /* number of bytes from `begin` on that contain no newline */
     size_t searched;
     uint64_t line; /* number of the last line, from 1 */
-    /* the compression is known; `packed` is set if there is any */
+    /* `form` is known; `packed` is set if the text is compressed */
     bool known;
     compression form;
     decompressor *packed;
@@ -69,8 +69,8 @@ typedef struct input_file {
 } input_file;
 
 /*
- * A line. bytes[n] is readable and always a newline, even if the file ends
- * without one; `newline` is true if the file has it.
+ * A line.  bytes[n] is always a newline, even if the file ends without one.
+ * `newline` is true if the newline is in the file.
  */
 typedef struct input_line {
     const unsigned char *bytes; /* NULL after the last line */
@@ -85,19 +85,22 @@ typedef struct input_line {
 /* Opens a file of any type; NULL or "-" is stdin. */
 int input_open(input_file *in, const char *name);
 
-/* Opens the regular file `stem`, minus its last `cut` bytes, plus `ending`. */
+/*
+ * Opens a regular file.  Its name is `stem` without its last `cut` bytes, plus
+ * `ending`.
+ */
 int input_open_beside(input_file *in, const char *stem, size_t cut,
                       const char *ending);
 
 /*
- * Builds this name, which the caller frees.  If out of memory, prints a message
- * and returns NULL.
+ * Builds the name that input_open_beside opens; the caller frees it.  If out of
+ * memory, prints a message and returns NULL.
  */
 char *input_name_beside(const char *stem, size_t cut, const char *ending);
 
 /*
- * Reads the open file of `other` from `offset` on, with its own buffer.  Close
- * it before `other`.
+ * Sets up `in` to read the open file of `other` from `offset` on, with a buffer
+ * of its own.  Close `in` before `other`.
  */
 void input_share(input_file *in, const input_file *other, uint64_t offset);
 
@@ -105,18 +108,19 @@ void input_close(input_file *in);
 void input_free(input_file *in);
 
 /*
- * Reads until `n` bytes are buffered or the file ends; *ready is the number
- * buffered.  The buffer grows only as data arrives, so a wrong `n` costs no
- * memory.
+ * Reads until at least `n` bytes are buffered or the file ends.  *ready is the
+ * number of bytes buffered.  The buffer grows only as data arrives, so a wrong
+ * `n` does not waste memory.
  */
 int input_need(input_file *in, size_t n, size_t *ready);
 
-/* The same, but fewer bytes are an error: "the file ends within WITHIN". */
+/* Like input_need, but the end is an error: "the file ends within WITHIN". */
 int input_require(input_file *in, size_t n, const char *within);
 
 /*
- * input_at returns the buffered bytes, valid until the next read; input_offset
- * is their offset in the file.  input_take removes the first `n` of them.
+ * input_at returns the buffered bytes, which are valid until the next read, and
+ * input_offset their offset in the file.  input_take removes the first `n`
+ * bytes from the buffer.
  */
 const unsigned char *input_at(const input_file *in);
 void input_take(input_file *in, size_t n);
@@ -131,18 +135,18 @@ int input_next_line(input_file *in, input_line *line);
 /* True if the line contains only blanks. */
 bool input_is_blank(const input_line *line);
 
-/* Name for messages. */
+/* Name of the file for messages. */
 const char *input_name(const input_file *in);
 
 /*
- * Format that ps_recognize detects in the file's first bytes.  NULL for text
- * and JSON, since arrays can start like them by chance.
+ * Format that ps_recognize detects in the first bytes of the file, or NULL.
+ * Also NULL for text and JSON, since arrays can start like these by chance.
  */
 const char *input_seems(const input_file *in);
 
 /*
- * Formats "; this looks like Parquet" if another format is expected, otherwise
- * "".
+ * Formats "; this looks like Parquet" if a different format was expected,
+ * otherwise "".
  */
 #define INPUT_HINT_BYTES 128
 const char *input_hint(const input_file *in, char text[INPUT_HINT_BYTES]);
@@ -158,7 +162,7 @@ int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
 int input_bad_line(const input_file *in, uint64_t column,
                    const char *format, ...) MESSAGE_PRINTF(3, 4);
 
-/* Reports a byte order mark that is not at the start, in the same form. */
+/* Like input_bad_line; reports a byte order mark that is not at the start. */
 int input_bad_bom(const input_file *in, uint64_t column);
 
 /*

@@ -26,7 +26,7 @@ static const form_reader *const form_readers[] = {
     [FROM_TFRECORD] = &reader_tfrecord,
 };
 
-/* Flushes before a wait for input: the next program may need the records. */
+/* Flushes before a wait for input, since the next program may need records. */
 static int pass_on(void *context)
 {
     records *out = context;
@@ -64,7 +64,7 @@ static int finish(reader *r, const form_reader *form)
     const conf *c = r->conf;
     int status = STATUS_OK;
 
-    /* Without records, the kinds of channels are unknown. */
+    /* If there are no records, the kinds of the channels are unknown. */
     if (r->out.writer == NULL) {
         r->out.schema.n_channels = 0;
         status = state_start(&r->state, &r->out);
@@ -81,7 +81,7 @@ static int finish(reader *r, const form_reader *form)
         message_warning("%" PRIu64 " padding token%s removed (attention_mask "
                         "is 0)", r->n_padding,
                         r->n_padding == 1 ? "" : "s");
-    /* Without records, the input had no keys to ignore. */
+    /* If there are no records, the input had no keys to ignore. */
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (r->out.figures.sequences > 0 && (r->ignored >> i & 1) == 0)
             message_warning("--ignore=%s: no key or channel has this name",
@@ -90,8 +90,8 @@ static int finish(reader *r, const form_reader *form)
 }
 
 /*
- * With a state, the output can be resumed; otherwise it gets its name once it
- * is complete.
+ * Opens the output.  With --state it is resumable; otherwise it gets its name
+ * once it is complete.
  */
 static int open_output(reader *r, file_set *set, const char *const *names,
                        int n_names)
@@ -104,7 +104,7 @@ static int open_output(reader *r, file_set *set, const char *const *names,
     return r->out.fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* Reads an input to its end.  The first one also opens the output. */
+/* Reads an input to its end.  Opens the output with the first input. */
 static int read_input(reader *r, const form_reader *form, file_set *set,
                       const char *const *names, int n_names, int i)
 {
@@ -117,8 +117,8 @@ static int read_input(reader *r, const form_reader *form, file_set *set,
             status = state_start(&r->state, &r->out);
         progress_start(&r->out.progress, !r->conf->quiet);
         /*
-         * Other forms read by offset or from several files, so their progress
-         * does not show in one descriptor.
+         * Other forms are read by offset or from several files, so the offset
+         * of one descriptor does not show their progress.
          */
         if (form->open == NULL)
             progress_inputs(&r->out.progress, names, n_names);
@@ -142,7 +142,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
     file_set set = {0};
     int status = STATUS_OK;
 
-    /* With `open`, a name may denote several files. */
+    /* If the form has an `open` function, a name may denote several files. */
     if (form->open == NULL)
         status = files_check_readable(names, n_names);
     if (status == STATUS_OK)

@@ -2,7 +2,7 @@
  * job.h - pass all input files through the reader of their form to the output.
  *
  * tokcat converts text, and token files of other programs, to token records.
- * Each module calls only modules listed after it:
+ * Each module only calls modules that are listed after it:
  *
  *   main        starts a job
  *   conf        the command line; forms: the options of each form;

@@ -1,9 +1,9 @@
 /*
  * json_columns.c - parse a JSON object of numbers into columns.
  *
- * Each function takes the position where an item starts and returns the
- * position after it, or NULL if the line is not valid JSON there.  No function
- * reads past the newline at the end, which is never part of an item.
+ * Each parsing function gets the position at which an item starts and returns
+ * the position after it, or NULL if the line is not valid JSON there.  No
+ * function reads past the newline at the end, which is never part of an item.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,8 +44,9 @@ static inline bool is_digit(unsigned char c)
  */
 
 /*
- * Finds the quotation mark that ends a string, from `p` inside the string on;
- * NULL if missing.  It is preceded by an even number of backslashes.
+ * Finds the quotation mark that ends a string, starting at `p` inside the
+ * string.  An even number of backslashes precedes it.  Returns NULL if it is
+ * missing.
  */
 static place find_quote(place p, place end)
 {
@@ -141,7 +142,7 @@ static place read_key(json_columns *t, place p, unsigned char *to, size_t *n)
     const unsigned char *const first = to;
 
     if (*p != '"')
-        return broken(t, p, "'\"' expected");
+        return broken(t, p, "expected '\"'");
     for (p++; *p != '"';) {
         size_t bytes = 1;
 
@@ -152,7 +153,7 @@ static place read_key(json_columns *t, place p, unsigned char *to, size_t *n)
             continue;
         }
         if (*p < 0x20)
-            return broken(t, p, p == t->end ? "'\"' expected"
+            return broken(t, p, p == t->end ? "expected '\"'"
                                             : "a control character in a key");
         if (*p >= 0x80) {
             const place next = skip_wide(p);
@@ -196,7 +197,7 @@ static place skip_any(json_columns *t, place p)
         if (*p == '"') {
             p = find_quote(p + 1, t->end);
             if (p == NULL)
-                return broken(t, t->end, "'\"' expected");
+                return broken(t, t->end, "expected '\"'");
             p++;
         } else if (*p == '[' || *p == '{') {
             depth++;
@@ -209,9 +210,9 @@ static place skip_any(json_columns *t, place p)
         }
     } while (depth > 0);
     if (p == first)
-        return broken(t, p, "a value expected");
+        return broken(t, p, "expected a value");
     if (depth > 0)
-        return broken(t, p, "']' or '}' expected");
+        return broken(t, p, "expected ']' or '}'");
     if (memchr(first, '\0', (size_t)(p - first)) != NULL)
         return broken(t, first, "a NUL byte");
     return p;
@@ -221,10 +222,10 @@ static place skip_any(json_columns *t, place p)
  * Numbers
  */
 
-/* Limit on decimal digits; any number of 18 digits fits in an int64_t. */
+/* Maximum number of decimal digits such that any number fits an int64_t. */
 #define MAX_DIGITS 18
 
-/* Multiplied by a byte, repeats it eight times. */
+/* A byte times this number is the byte repeated eight times. */
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
 #define MAX_WIDTH 8 /* largest element, in bytes */
@@ -265,12 +266,12 @@ static inline place read_integer(place p, int64_t *value)
 
 /*
  * Parses up to seven digits at once, if a comma or blank follows them.  The
- * first of the eight bytes below '0' gives their number.  Shifted to the end,
- * after zeros, they are combined in pairs, fours and eights.  Returns p if the
- * text is anything else.
+ * first of the eight bytes that is less than '0' ends the digits.  The digits
+ * are shifted to the end of the word, after zeros, and combined in pairs, fours
+ * and eights.  Returns p if the text is anything else.
  *
  * The position of the next number depends only on the first three steps, so the
- * processor can overlap the remaining ones with it.
+ * processor can overlap the remaining steps with the next number.
  */
 static inline place read_few_digits(place p, int64_t *value)
 {
@@ -295,7 +296,10 @@ static inline place read_few_digits(place p, int64_t *value)
     return p + first;
 }
 
-/* Integers up to MAX_EXACT, and these powers of ten, are exact in a double. */
+/*
+ * A double represents integers up to MAX_EXACT and powers of ten up to
+ * MAX_POWER exactly.
+ */
 #define MAX_EXACT (UINT64_C(1) << DBL_MANT_DIG)
 #define MAX_POWER 22
 
@@ -305,10 +309,11 @@ static const double powers[MAX_POWER + 1] = {
 };
 
 /*
- * Rounds digits / 10^power to the nearest double.  Both numbers must be below
- * 2^64.  They are shifted until their highest bits are set, so the quotient has
- * 63 or 64 bits.  Its lowest bit is set if there is a remainder, so the
- * conversion to double rounds as if all bits were known.
+ * Rounds digits / 10^power to the nearest double.  Both numbers must be less
+ * than 2^64.  They are shifted until their highest bits are set, so that the
+ * quotient has 63 or 64 bits.  If there is a remainder, the lowest bit of the
+ * quotient is set, so that the conversion to double rounds as if all bits were
+ * known.
  */
 static bool divide(uint64_t digits, unsigned power, double *value)
 {
@@ -334,7 +339,7 @@ static bool divide(uint64_t digits, unsigned power, double *value)
 
 /*
  * Parses a number with a decimal point and at most 64 bits of digits, and
- * rounds it once, as strtod does.  Returns NULL for any other.
+ * rounds it once, as strtod does.  Returns NULL for any other number.
  */
 static place read_short_real(place p, double *value)
 {
@@ -366,8 +371,8 @@ static place read_short_real(place p, double *value)
 }
 
 /*
- * Parses any number with strtoll or strtod, to the bits of an element.  Both
- * stop at the character after it.
+ * Parses any number with strtoll or strtod to the bits of an element.  Both
+ * functions stop at the character after the number.
  */
 static place read_number(json_columns *t, json_column *c, place p,
                          uint64_t *bits, element_result *why)
@@ -381,11 +386,11 @@ static place read_number(json_columns *t, json_column *c, place p,
     long long integer;
 
     if (q == digits || (*digits == '0' && q - digits > 1))
-        return broken(t, p, "a value expected");
+        return broken(t, p, "expected a value");
     if (*q == '.') {
         is_real = true;
         if (!is_digit(*++q))
-            return broken(t, q, "a digit expected");
+            return broken(t, q, "expected a digit");
         q = skip_digits(q);
     }
     if (*q == 'e' || *q == 'E') {
@@ -393,7 +398,7 @@ static place read_number(json_columns *t, json_column *c, place p,
         q++;
         q += *q == '-' || *q == '+';
         if (!is_digit(*q))
-            return broken(t, q, "a digit expected");
+            return broken(t, q, "expected a digit");
         q = skip_digits(q);
     }
     c->kinds |= is_real ? KIND_REAL : KIND_INTEGER;
@@ -425,7 +430,7 @@ static place read_word(json_columns *t, place p, const char *word)
     const size_t n = strlen(word);
 
     if ((size_t)(t->end - p) < n || memcmp(p, word, n) != 0)
-        return broken(t, p, "a value expected");
+        return broken(t, p, "expected a value");
     return p + n;
 }
 
@@ -473,8 +478,8 @@ static place read_any(json_columns *t, json_column *c, place p,
 }
 
 /*
- * The same, with a fast path for short numbers.  Inlined with constant
- * arguments, so that each call is specialised.
+ * Like read_any, with a fast path for short numbers.  Inlined with constant
+ * arguments, so that the compiler specialises each call.
  */
 static inline place read_element(json_columns *t, json_column *c, place p,
                                  unsigned char *to, size_t width,
@@ -541,7 +546,7 @@ static inline place read_list(json_columns *t, json_column *c, place p,
         p = skip_blanks(p + 1);
     }
     c->length = (size_t)(to - c->values) / width;
-    return *p == ']' ? p + 1 : broken(t, p, "',' or ']' expected");
+    return *p == ']' ? p + 1 : broken(t, p, "expected ',' or ']'");
 }
 
 static place read_value(json_columns *t, json_column *c, place p)
@@ -593,7 +598,7 @@ static json_column *find_column(json_columns *t, const unsigned char *key,
     return NULL;
 }
 
-/* Parses a key and its value.  Stores its elements at *to, and advances *to. */
+/* Parses a key and its value.  Stores the elements at *to and advances *to. */
 static place read_member(json_columns *t, place p, unsigned char **to)
 {
     const place at = p;
@@ -607,7 +612,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
     if (c != NULL && c->at != NULL)
         return broken(t, at, "duplicate key");
     if (c == NULL) {
-        /* Keys beyond the limit share the last stray column. */
+        /* Unknown keys beyond the limit share the last column. */
         t->n_strays += t->n_strays < JSON_STRAYS;
         c = &t->column[t->n + t->n_strays - 1];
         *c = json_column_of((const char *)*to, PS_F64);
@@ -618,7 +623,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
     }
     p = skip_blanks(p);
     if (*p != ':')
-        return broken(t, p, "':' expected");
+        return broken(t, p, "expected ':'");
     c->values = *to;
     p = read_value(t, c, skip_blanks(p + 1));
     if (p == NULL)
@@ -630,7 +635,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
 
 static bool reserve(json_columns *t, size_t n)
 {
-    /* An element takes at least two bytes of the line. */
+    /* An element has at least two bytes in the line. */
     const size_t size = (n / 2 + 1) * MAX_WIDTH;
 
     if (size <= t->size)
@@ -659,7 +664,7 @@ bool json_columns_read(json_columns *t, const unsigned char *line, size_t n)
     if (!reserve(t, n))
         return false;
     if (*p != '{')
-        return broken(t, p, "'{' expected") != NULL;
+        return broken(t, p, "expected '{'") != NULL;
 
     to = t->values;
     p = skip_blanks(p + 1);
@@ -669,10 +674,10 @@ bool json_columns_read(json_columns *t, const unsigned char *line, size_t n)
         if (p == NULL)
             return false;
         if (*p != '}')
-            return broken(t, p, "',' or '}' expected") != NULL;
+            return broken(t, p, "expected ',' or '}'") != NULL;
     }
     p = skip_blanks(p + 1);
-    return p == t->end || broken(t, p, "the end of the line expected") != NULL;
+    return p == t->end || broken(t, p, "expected the end of the line") != NULL;
 }
 
 /* ---------------------------------------------------------------------
@@ -695,7 +700,7 @@ json_column json_column_of(const char *key, ps_type type)
 
     c.is_float = !element_range(type, &c.min, &c.max);
     if (c.is_float) {
-        /* Largest magnitude below which a float stores every integer. */
+        /* Maximum magnitude up to which a float stores every integer. */
         c.max = INT64_C(1) << (c.width == 8 ? DBL_MANT_DIG : FLT_MANT_DIG);
         c.min = -c.max;
     }
@@ -717,7 +722,7 @@ bool json_element(ps_type type, const char *text, uint64_t *bits)
     unsigned char element[MAX_WIDTH] = {0};
     place p;
 
-    /* Strings, lists and objects need a newline after them. */
+    /* Refuse strings, lists and objects: parsing them needs a newline. */
     if (strchr("\"[{", *text) != NULL)
         return false;
     c.values = element;

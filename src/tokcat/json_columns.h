@@ -1,7 +1,7 @@
 /*
  * json_columns.h - parse a JSON object of numbers into columns.
  *
- * Lines from tokenizers contain little but lists of numbers and keys to be
+ * Lines written by tokenizers contain mostly lists of numbers, and keys to be
  * ignored.  They are parsed directly into columns, without building a tree.
  *
  * SPDX-License-Identifier: MIT
@@ -24,7 +24,7 @@ enum {
     KIND_BOOLEAN = 4,
     KIND_NULL = 8,
     KIND_OTHER = 16, /* a string, an object, or a nested list */
-    KIND_WIDE = 32,  /* in an open column: an integer beyond i32 */
+    KIND_WIDE = 32,  /* in an open column: an integer that does not fit i32 */
     KIND_NUMBERS = KIND_INTEGER | KIND_REAL | KIND_BOOLEAN
 };
 
@@ -33,10 +33,10 @@ typedef struct json_column {
     const char *key;
     size_t key_bytes; /* length of `key` */
     ps_type type;
-    bool is_float;   /* of `type` */
-    bool is_ids;     /* refuse true, false and null */
-    bool is_ignored; /* skip the value, which may be anything */
-    bool is_open;    /* type not known yet: every number fits */
+    bool is_float;   /* `type` is a float type */
+    bool is_ids;     /* token ids: true, false and null are refused */
+    bool is_ignored; /* the value may be anything and is skipped */
+    bool is_open;    /* `type` is not known yet, so every number fits */
     size_t width;    /* bytes per element */
     int64_t min;     /* range of integers stored without further checks */
     int64_t max;
@@ -49,29 +49,29 @@ typedef struct json_column {
     unsigned kinds; /* kinds of all values except small integers */
 } json_column;
 
-/* Limit on unknown keys kept per line. */
+/* Maximum number of unknown keys stored per line. */
 #define JSON_STRAYS (PS_MAX_CHANNELS + 65)
 
 typedef struct json_columns {
     /* the caller's columns, then JSON_STRAYS for unknown keys; owned */
     json_column *column;
-    uint32_t n; /* the caller's columns */
-    /* index of the next key if keys come in the same order as before */
+    uint32_t n; /* number of the caller's columns */
+    /* index of the next key if keys have the same order as in the last line */
     uint32_t expected;
 
     /* The members below are set by json_columns_read. */
-    uint32_t n_strays;
+    uint32_t n_strays; /* number of unknown keys, at most JSON_STRAYS */
     /* The first value that does not fit its column; `misfit_at` NULL: none. */
     const json_column *misfit;
     const unsigned char *misfit_at;
     size_t misfit_index; /* index in the list */
     element_result misfit_why;
-    /* The reason for returning false; `broken` NULL: memory exhausted. */
+    /* The reason for returning false; `broken` NULL: out of memory. */
     const unsigned char *broken_at;
     const char *broken;
 
     const unsigned char *line;
-    const unsigned char *end; /* of the line, at its newline */
+    const unsigned char *end; /* end of the line, at its newline */
     /* elements of all columns, in the order of the line; owned */
     unsigned char *values;
     size_t size; /* allocated size of `values`, in bytes */
@@ -88,9 +88,9 @@ json_column json_column_of(const char *key, ps_type type);
  * line is not a JSON object, has a duplicate key, or has a number beyond the
  * range of int64_t or double.
  *
- * Everything else is left to the caller: missing and unknown keys, lengths,
- * kinds, and the misfit.  Ignored values and those of KIND_OTHER are not
- * validated beyond their brackets and quotation marks.
+ * The caller checks everything else: missing and unknown keys, lengths, kinds,
+ * and the misfit.  In ignored values and values of KIND_OTHER, only brackets
+ * and quotation marks are checked.
  */
 bool json_columns_read(json_columns *t, const unsigned char *line, size_t n);
 

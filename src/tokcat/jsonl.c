@@ -2,10 +2,10 @@
  * jsonl.c - JSON Lines: one object per line, with the token ids under one key.
  * The other keys become channels.
  *
- * The first object with tokens determines the channels, except keys named by
- * --ignore and keys that cannot be channels, which are left out.  It is then
- * parsed again, into columns of the right types.  All other objects must have
- * the same channels.
+ * The first object with tokens determines the channels.  Keys named by --ignore
+ * and keys that cannot be channels are left out.  The object is then parsed
+ * again, into columns of the right types.  All other objects must have the same
+ * channels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 #include "tokcat/json_columns.h"
 #include "tokcat/reader.h"
 
-/* Limit on lines, in bytes.  The columns take four times as much. */
+/* Maximum length of a line, in bytes.  The columns take four times as much. */
 #define MAX_LINE ((size_t)64 * 1024 * 1024)
 
 /* ---------------------------------------------------------------------
@@ -58,7 +58,7 @@ static uint64_t column_of(const json_columns *t, const unsigned char *at)
     return column;
 }
 
-/* Limit on quoted text in messages, in bytes. */
+/* Maximum length of quoted text in messages, in bytes. */
 #define NEAR_BYTES 16
 
 /* Reports why a line is not JSON. */
@@ -88,7 +88,7 @@ static int bad_json(const reader *r, const input_line *line)
                           message_name(near));
 }
 
-/* Limits on the keys shown in a message. */
+/* Maximum number and length of the keys shown in a message. */
 #define SHOWN_KEYS 5
 #define SHOWN_KEY_BYTES 32
 
@@ -124,8 +124,8 @@ static int no_ids(const reader *r)
 
 /*
  * Returns why a key is left out, or NULL.  A list of numbers with an invalid
- * name is refused instead, since it can be data of the tokens; so are values
- * that do not fit a declared or well-known channel.
+ * name is not left out but refused, since it can be data of the tokens.  Values
+ * that do not fit a declared or well-known channel are refused, too.
  */
 static const char *why_left_out(const json_columns *t, const json_column *c,
                                 char shown[SHOWN_BYTES])
@@ -160,8 +160,8 @@ static int bad_length(const reader *r, const json_column *c)
     const json_column *ids = &t->column[0];
     const char *key = message_name(c->key);
 
-    return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, %s "
-                          "has length %zu: use --ignore=%s",
+    return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, but "
+                          "%s has length %zu: use --ignore=%s",
                           key, c->length, message_name(ids->key), ids->length,
                           key);
 }
@@ -246,8 +246,9 @@ static int learn_channel(reader *r, const json_column *from)
 }
 
 /*
- * Defines the channels of the stream: those declared by the user, in that
- * order, then the object's other keys in order of appearance.
+ * Defines the channels of the stream: first the channels that the user
+ * declared, then the other keys of the object, both in their order of
+ * appearance.
  */
 static int learn_channels(reader *r)
 {
@@ -286,15 +287,15 @@ static int learn_channels(reader *r)
  * The columns of every object
  */
 
-/* One column for the ids, one per channel, and one per ignored key. */
+/* Number of columns: one for the ids, one per channel and per ignored key. */
 static uint32_t count_columns(const reader *r)
 {
     return 1 + r->out.schema.n_channels + r->conf->n_ignored + r->n_left_out;
 }
 
 /*
- * Creates the columns.  Channels are open until the first object shows their
- * type.
+ * Creates the columns.  The columns of channels are open until the first object
+ * shows their type.
  */
 static int make_columns(reader *r)
 {
@@ -327,7 +328,7 @@ static int make_columns(reader *r)
 }
 
 /*
- * Checks every object, even without tokens: values must be numbers, and lists
+ * Checks an object, even if it has no tokens: values must be numbers, and lists
  * must have one element per token.
  */
 static int check_values(reader *r)
@@ -356,7 +357,7 @@ static int check_values(reader *r)
             return bad_length(r, c);
     }
     if (t->n_strays == JSON_STRAYS)
-        return reader_bad(r, "%d keys or more: use --ignore for some",
+        return reader_bad(r, "at least %d unknown keys: use --ignore for some",
                           JSON_STRAYS);
     return STATUS_OK;
 }
@@ -405,8 +406,8 @@ static int check_keys(reader *r)
  */
 
 /*
- * Removes padding: tokens at both ends with an attention_mask of 0, and with
- * --trim-pad also pad ids at the end.
+ * Removes padding: tokens at either end that have an attention_mask of 0, and
+ * with --trim-pad also pad ids at the end.
  */
 static void trim(reader *r, size_t *begin, size_t *end)
 {

@@ -1,5 +1,5 @@
 /*
- * megatron.c - indexed datasets of Megatron-LM: NAME.bin contains tokens,
+ * megatron.c - indexed datasets of Megatron-LM.  NAME.bin contains tokens, and
  * NAME.idx the positions of sequences and documents.
  *
  * The index:
@@ -13,8 +13,8 @@
  *       i64[D] first sequence of each document, then S, and optionally
  *       i8[S] modes
  *
- * Each array is read through its own input, so only one block of it is in
- * memory.
+ * Each array is read through its own input, so that only one block of each
+ * array is in memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,10 +29,10 @@
 
 #define HEADER_BYTES 34
 
-/* For messages, if the file was truncated after its size was checked. */
+/* Name in messages, if the file is truncated after its size was checked. */
 #define WITHIN "the arrays"
 
-/* Indices in r->beside.  All four read one file, which LENGTHS keeps open. */
+/* Indices in r->beside.  All four read the same file, opened as LENGTHS. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
 
 static const number_type u8 = {1, false};
@@ -43,7 +43,7 @@ static const number_type i64 = {8, true};
 typedef struct data_set {
     number_type type;
     uint64_t n_sequences;
-    uint64_t n_documents; /* entries, one more than documents */
+    uint64_t n_documents; /* number of documents plus one */
     bool has_modes;
 } data_set;
 
@@ -104,7 +104,7 @@ static int check_header(const input_file *index, data_set *d)
         return input_bad(index, 17, "unknown data type %u", code);
     d->type = types[code];
 
-    /* The file size must match the counts. */
+    /* Check that the file size matches the counts. */
     d->n_sequences = load_u64(header + 18);
     d->n_documents = load_u64(header + 26);
     if (d->n_sequences > bytes / 12 || d->n_documents > bytes / 8)
@@ -126,8 +126,8 @@ static int check_header(const input_file *index, data_set *d)
  */
 
 /*
- * Finds the next sequence and checks that it lies within the data. r->in is
- * then at its first token; *n is their number.
+ * Finds the next sequence and checks that it is within the data.  Moves r->in
+ * to its first token and sets *n to the number of its tokens.
  */
 static int find_sequence(reader *r, const data_set *d, uint64_t *n)
 {
@@ -172,7 +172,7 @@ static int read_documents(reader *r, const data_set *d)
     uint64_t first = 0;
     int status;
 
-    /* Each entry is the start of a document and the end of the previous one. */
+    /* Each entry is both the start of a document and the end of the last. */
     for (uint64_t i = 0; i < d->n_documents; i++) {
         const uint64_t min = r->place.number;
 
@@ -206,7 +206,7 @@ static int read_documents(reader *r, const data_set *d)
     }
     if (first != d->n_sequences)
         return input_bad(documents, input_offset(documents), "the documents "
-                         "end at %" PRIu64 " of %" PRIu64 " sequences",
+                         "end at sequence %" PRIu64 " of %" PRIu64,
                          first, d->n_sequences);
     return STATUS_OK;
 }

@@ -70,7 +70,7 @@ int reader_empty(reader *r, uint64_t n)
 {
     if (r->conf->empty == EMPTY_ERROR)
         return reader_bad(r, "no tokens");
-    /* A header of a few bytes can claim any number of sequences. */
+    /* A header of a few bytes can declare any number of sequences. */
     r->n_empty = n > UINT64_MAX - r->n_empty ? UINT64_MAX : r->n_empty + n;
     return STATUS_OK;
 }

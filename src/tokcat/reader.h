@@ -2,7 +2,7 @@
  * reader.h - interface and shared functions of the readers.
  *
  * A reader converts the files of one form to sequences of tokens and writes
- * them as records. job.h gives an overview of the modules.
+ * them as records.  job.h has an overview of the modules.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ typedef struct reader_place {
     uint64_t offset;  /* offset of its first byte in the file */
 } reader_place;
 
-/* Limit on inputs besides the main one, such as index files. */
+/* Maximum number of inputs besides the main input, such as index files. */
 #define READER_BESIDE 4
 
 typedef struct reader {
@@ -37,12 +37,12 @@ typedef struct reader {
     reader_place place;
     records out;
     state state;        /* state_put writes all records to `out` */
-    uint64_t n_empty;   /* skipped sequences without tokens */
+    uint64_t n_empty;   /* number of sequences without tokens skipped */
     uint64_t n_padding; /* tokens removed because attention_mask is 0 */
-    uint64_t ignored;   /* bit i: --ignore number i was used */
+    uint64_t ignored;   /* bit i: a key named by the i-th --ignore occurred */
     /* further ignored keys; see reader_leave_out */
     char *left_out[CONF_IGNORED];
-    uint32_t n_left_out; /* entries in `left_out` */
+    uint32_t n_left_out; /* number of entries in `left_out` */
     size_t n_tok;        /* tokens in the payload of an unfinished sequence */
     bool has_text;       /* the paragraph has a line that is not blank */
     bool ends_blank;     /* the last line of the paragraph is blank */
@@ -58,13 +58,13 @@ typedef struct reader {
 typedef struct form_reader {
     const char *unit;     /* name of a sequence in messages */
     bool learns;          /* the first input completes the schema */
-    size_t max_line;      /* for text: limit on lines, in bytes */
+    size_t max_line;      /* for text: maximum length of a line, in bytes */
     const char *expected; /* this and `skip_bom`: see input_file */
     bool skip_bom;
 
-    /* Opens a file and its companions; NULL: input_open. */
+    /* Opens a file and its companions.  NULL: input_open opens the file. */
     int (*open)(reader *r, const char *name);
-    /* Reads the file to its end; NULL: `line` is called for each line. */
+    /* Reads the file to its end.  NULL: `line` is called for each line. */
     int (*read)(reader *r);
     int (*line)(reader *r, const input_line *line);
     /*
@@ -94,9 +94,9 @@ int reader_each_line(reader *r,
                      int (*take)(reader *r, const input_line *line));
 
 /*
- * Starts the stream unless an earlier file did.  The schema is final then.  If
- * the user gave no token type, numbers wider than 16 bits make it u32.
- * `number_width` is in bytes.
+ * Starts the stream unless an earlier file did.  The schema is then final.  If
+ * the user did not choose a token type, it is u32 for numbers wider than 16
+ * bits.  `number_width` is in bytes.
  */
 int reader_start(reader *r, size_t number_width);
 
@@ -104,18 +104,17 @@ int reader_start(reader *r, size_t number_width);
 uint32_t reader_find_channel(const reader *r, const char *name);
 
 /*
- * Before the start: appends a channel with the type and fill of its well-known
- * name.
+ * Appends a channel with the type and fill of its well-known name.  Call it
+ * before reader_start.
  */
 int reader_add_channel(reader *r, const char *name, ps_kind kind);
 
-/* Skips or refuses `n` sequences without tokens, depending on --empty. */
+/* Skips or refuses `n` sequences without tokens, as --empty selects. */
 int reader_empty(reader *r, uint64_t n);
 
 /*
- * True if this key is ignored, by --ignore or reader_leave_out.  Call it for
- * every key, since names of --ignore that never occur cause a warning at the
- * end.
+ * True if --ignore or reader_leave_out named this key.  Call it for every key,
+ * since a name of --ignore that never occurs causes a warning at the end.
  */
 bool reader_ignores(reader *r, const char *key);
 
@@ -139,7 +138,7 @@ uint32_t reader_max_id(const reader *r);
 #define READER_WHY_BYTES 64
 const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
 
-/* Limit on the tokens of a record in this stream. */
+/* Maximum number of tokens of a record in this stream. */
 uint32_t reader_max_tokens(const reader *r);
 int reader_too_large(const reader *r);
 

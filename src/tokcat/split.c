@@ -2,8 +2,8 @@
  * split.c - convert arrays of numbers to tokens and split them into sequences.
  *
  * Numbers of the stream's token type are written directly from the input's
- * buffer; others are converted first.  There is one loop per type, so that the
- * type is not tested for each number.
+ * buffer; other numbers are converted first.  There is one loop per type, so
+ * that the type is not tested for each number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 
 #include "common/bytes.h"
 
-/* Numbers converted at a time. */
+/* Number of numbers converted at a time. */
 #define PIECE (INPUT_BLOCK / 4)
 
 /* ---------------------------------------------------------------------
@@ -24,8 +24,8 @@
  */
 
 /*
- * Negative numbers become their two's complement.  With a constant type this is
- * a single load.
+ * Loads a number; a negative number becomes its two's complement.  If `type` is
+ * a constant, this is a single load.
  */
 static inline uint64_t load(const unsigned char *p, number_type type)
 {
@@ -42,8 +42,9 @@ static inline uint64_t load(const unsigned char *p, number_type type)
 }
 
 /*
- * Converts numbers of a constant type to tokens of `token` bytes.  Returns how
- * many precede the first number above `max`; negative ones are above.
+ * Converts numbers of a constant type to tokens of `token` bytes.  Stops at the
+ * first number greater than `max`, or negative, and returns how many precede
+ * it.
  */
 static inline size_t convert_from(number_type type,
                                   const unsigned char *from,
@@ -64,7 +65,7 @@ static inline size_t convert_from(number_type type,
     return i;
 }
 
-/* Converts numbers up to the first invalid token.  Returns how many. */
+/* Converts numbers up to the first invalid token and returns their number. */
 static size_t convert(const reader *r, unsigned char *to,
                       const unsigned char *from, number_type type, size_t n)
 {
@@ -85,7 +86,7 @@ static size_t convert(const reader *r, unsigned char *to,
     case 4:
         return type.is_signed ? convert_from(i32, from, to, token, n, max)
                               : convert_from(u32, from, to, token, n, max);
-    default: /* as unsigned numbers, negative ones are too large */
+    default: /* negative numbers, taken as unsigned, are too large */
         return convert_from(u64, from, to, token, n, max);
     }
 }
@@ -96,8 +97,7 @@ number_type split_token_type(const reader *r)
 }
 
 /*
- * Returns how many of `n` tokens of the stream's type precede the first invalid
- * one.
+ * Returns how many of the `n` tokens precede the first invalid token.
  */
 static size_t count_valid(const reader *r, const unsigned char *tokens,
                           size_t n)
@@ -110,7 +110,7 @@ static size_t count_valid(const reader *r, const unsigned char *tokens,
     if (max == (type.width == 2 ? UINT16_MAX : UINT32_MAX))
         return n;
 
-    /* First find the maximum, which takes no branches. */
+    /* Find the maximum first, in a loop without branches. */
     if (type.width == 2)
         for (i = 0; i < n; i++) {
             const uint32_t id = load_u16(tokens + 2 * i);
@@ -186,7 +186,7 @@ int split_append(reader *r, number_type type, uint64_t n)
         if (piece > ready / type.width)
             piece = ready / type.width;
         /*
-         * Grow with the data: the header may claim more tokens than there are.
+         * Grow with the data: the header may declare more tokens than exist.
          */
         if (status == STATUS_OK)
             status = records_reserve(&r->out, (r->n_tok + piece) * width);
@@ -251,8 +251,8 @@ int split_sequence(reader *r, number_type type, uint64_t n)
  */
 
 /*
- * Returns how many of `n` tokens the current sequence takes; *ends is true if
- * it ends there.
+ * Returns how many of the `n` tokens belong to the current sequence, and sets
+ * *ends if the sequence ends after them.
  */
 static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
                       bool *ends)
@@ -268,7 +268,7 @@ static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
         return *ends ? (size_t)left : n;
     }
     id = r->conf->schema.special[by_eos ? PS_EOS : PS_BOS];
-    /* A BOS is part of the sequence that it starts. */
+    /* A BOS token belongs to the sequence that it starts. */
     k = !by_eos && r->n_tok == 0;
     if (r->out.schema.token_type == PS_U16)
         while (k < n && load_u16(tokens + 2 * k) != id)

@@ -21,7 +21,7 @@ typedef struct number_type {
 /* Number type of the stream's tokens. */
 number_type split_token_type(const reader *r);
 
-/* All numbers up to the end of the file. */
+/* Value of `n` in split_stream for all numbers up to the end of the file. */
 #define SPLIT_ALL UINT64_MAX
 
 /*
@@ -31,15 +31,15 @@ number_type split_token_type(const reader *r);
 int split_stream(reader *r, number_type type, uint64_t n);
 
 /*
- * Reads the next `n` numbers of r->in as one sequence and writes it.  Padding
- * at its end is removed with --trim-pad.  An empty sequence is skipped or
- * refused, depending on --empty.
+ * Reads the next `n` numbers of r->in as one sequence and writes it.  With
+ * --trim-pad, padding at the end is removed.  An empty sequence is skipped or
+ * refused, as --empty selects.
  */
 int split_sequence(reader *r, number_type type, uint64_t n);
 
 /*
- * Reads the next number of `in`; negative ones become their two's complement.
- * At the end of the file, reports "the file ends within WITHIN".
+ * Reads the next number of `in`; a negative number becomes its two's
+ * complement.  At the end of the file, reports "the file ends within WITHIN".
  */
 int split_number(input_file *in, number_type type, const char *within,
                  uint64_t *number);

@@ -1,7 +1,7 @@
 /*
  * state.c - the state of a job.
  *
- * A replay verifies the numbers of the checkpoint, together with the output.
+ * A replay verifies both the output and the numbers of the checkpoint.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,11 +17,11 @@
 
 #define MAGIC "\x89" "CAT\r\n\x1a\n"
 
-/* Numbers of the checkpoint, which the lengths written so far follow. */
+/* Numbers of the checkpoint.  The LENGTHS record so far follows them. */
 enum {
     HEAD_VERSION,
     HEAD_END,    /* 1 if the job has ended */
-    HEAD_OUTPUT, /* RESUMABLE_RECORDS_NUMBERS */
+    HEAD_OUTPUT, /* RESUMABLE_RECORDS_NUMBERS numbers */
     HEAD_NUMBERS = HEAD_OUTPUT + RESUMABLE_RECORDS_NUMBERS
 };
 
@@ -49,7 +49,7 @@ int state_open(state *s, const conf *c, const char *const *names, int n)
     s->ended = checkpoint_u64(&s->saved, HEAD_END) != 0;
     s->out.lengths = checkpoint_part(&s->saved, 0);
     s->out.n_lengths = checkpoint_bytes_after(&s->saved, 0);
-    /* Only the first checkpoint has offset 0, and only it has no sequences. */
+    /* Offset and sequences are 0 only in the first checkpoint. */
     return (s->out.position.offset > 0) == (s->out.position.sequences > 0) ||
                    s->ended
                ? STATUS_OK
@@ -65,7 +65,7 @@ int state_open_output(state *s, records *out)
                : resumable_records_reopen(&s->out, out, c->schema.framed);
 }
 
-/* Writes a checkpoint for an output that is on disk up to s->out.position. */
+/* Writes a checkpoint.  The output must be on disk up to s->out.position. */
 static int write_state(state *s, bool ended)
 {
     uint64_t numbers[HEAD_NUMBERS] = {[HEAD_VERSION] = form.version,
@@ -122,8 +122,8 @@ static int fail_other_input(const state *s)
 }
 
 /*
- * Verifies the replay once it has reached the position of the state, and
- * continues after it.
+ * Verifies the replay once it has reached the position of the state.  Records
+ * after this position are written.
  */
 static int end_replay(state *s, records *out)
 {

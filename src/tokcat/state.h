@@ -1,10 +1,10 @@
 /*
- * state.h - the state of a job, for resuming it; tokcat(1), --state.
+ * state.h - the state of a job, to resume it later; see tokcat(1), --state.
  *
  * The state describes only the output.  A resumed job reads its inputs from the
- * start and produces the same records again.  They are not written; their
- * digest is compared with that of the output.  This works for inputs of all
- * forms, including pipes, and detects changed inputs.
+ * start and produces the same records again.  These records are not written,
+ * but their digest is compared with the digest of the output.  This works for
+ * inputs of all forms, including pipes, and detects changed inputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,18 +25,18 @@ typedef struct state {
     const conf *conf;
     checkpoint saved;
     resumable_records out;
-    bool ended;   /* the earlier job has ended: nothing to do */
-    bool replays; /* records are only digested, for comparison */
+    bool ended;   /* the earlier job has ended, so there is nothing to do */
+    bool replays; /* records are not written, only added to the digest */
     int fd;       /* descriptor of the output during a replay; -1: none */
 } state;
 
 /*
- * Reads the state, if --state names one that exists.  Functions returning int
+ * Reads the state if --state names a file that exists.  Functions returning int
  * return an exit status and print a message on failure.
  */
 int state_open(state *s, const conf *c, const char *const *names, int n);
 
-/* Opens the output: the unchanged output of the state, or a new one. */
+/* Opens the output of the state, without changing it, or a new output. */
 int state_open_output(state *s, records *out);
 
 /* Starts the stream or the replay.  The schema must not change afterwards. */

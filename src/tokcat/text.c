@@ -2,12 +2,13 @@
  * text.c - lines of decimal token ids, as printed by tokenizers, and raw bytes
  * as tokens, by line or paragraph.
  *
- * Ids in text take several times the space of the tokens, so the loop over
- * digits matters.  In memory every line ends with a newline, which saves a
- * bounds check per byte.
+ * Ids in text take several times the space of the tokens, so the loop over the
+ * digits has to be fast.  In memory every line ends with a newline, which saves
+ * a bounds check per byte.
  *
- * With bytes, the sequences joined together equal the text: a newline is part
- * of the line it ends, and blank lines are part of the paragraph before them.
+ * With --from=bytes, the concatenated sequences equal the text: a newline is
+ * part of the line that it ends, and blank lines are part of the paragraph
+ * before them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -66,7 +67,7 @@ static inline scan_result scan_words(scan *s, const unsigned char *p,
         if (n == s->capacity)
             return SCAN_FULL;
 
-        /* A value above `max` is not increased further and cannot overflow. */
+        /* A value above `max` does not grow further, so it cannot overflow. */
         s->word = p;
         while ((digit = (unsigned)*p - '0') <= 9) {
             if (id <= s->max)
@@ -106,7 +107,7 @@ static int bad_word(const reader *r, const scan *s, const input_line *line)
     digits = strspn(word, "0123456789");
     if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
         return input_bad_line(&r->in, column, "%s is negative", shown);
-    /* Such as 1.5 or 1e3. */
+    /* A number such as 1.5 or 1e3. */
     if (digits > 0 && digits < n && strspn(word, "0123456789.eE+-") == n)
         return input_bad_line(&r->in, column, "%s is not an integer", shown);
     if (digits < n)
@@ -123,7 +124,7 @@ static int take_ids(reader *r, const input_line *line)
     size_t n_tok;
     int status;
 
-    /* A token takes at least one digit and a blank or newline. */
+    /* A token has at least one digit and a blank or newline. */
     s.capacity = line->n / 2 + 1;
     if (s.capacity > reader_max_tokens(r))
         s.capacity = reader_max_tokens(r);
@@ -162,8 +163,8 @@ static int put_paragraph(reader *r)
 }
 
 /*
- * Blank lines are part of the paragraph before them, or, at the start of a
- * file, of the one after them.
+ * Blank lines are part of the paragraph before them.  At the start of a file,
+ * they are part of the paragraph after them.
  */
 static int take_bytes(reader *r, const input_line *line)
 {
@@ -177,7 +178,7 @@ static int take_bytes(reader *r, const input_line *line)
     unsigned char *to;
     int status = STATUS_OK;
 
-    /* All bytes are valid, but an archive is probably a mistake. */
+    /* Any bytes are valid, but an archive is probably a mistake. */
     if (r->in.line == 1 && !r->conf->as_it_is)
         seems = input_seems(&r->in);
     if (seems != NULL)
@@ -191,7 +192,7 @@ static int take_bytes(reader *r, const input_line *line)
     r->has_text = r->has_text || !blank;
     r->ends_blank = blank;
 
-    /* Some bytes are invalid only if the vocabulary has fewer than 256 ids. */
+    /* Unless the vocabulary has fewer than 256 ids, all bytes are valid. */
     for (size_t i = 0; i < n && vocab <= UINT8_MAX; i++)
         if (bytes[i] >= vocab)
             return input_bad_line(&r->in, (uint64_t)i + 1, "byte %u is not "

@@ -12,8 +12,8 @@
 enum { FEATURES = 1, FEATURE = 1, KEY = 1, VALUE = 2, ELEMENT = 1 };
 
 /*
- * Parses an entry of the map: a key and a feature, either of which can be
- * missing if it is empty.
+ * Parses an entry of the map: a key and a feature.  Either can be missing if it
+ * is empty.
  */
 static bool read_entry(proto_in in, const char *const *names,
                        size_t n_names, example_list *lists)
@@ -41,7 +41,7 @@ static bool read_entry(proto_in in, const char *const *names,
     if (r != PROTO_END || list == NULL)
         return r == PROTO_END;
 
-    /* A name may occur once, with at most one list. */
+    /* A name may occur only once, with at most one list. */
     if (list->kind != EXAMPLE_ABSENT)
         return false;
     *list = (example_list){.kind = EXAMPLE_EMPTY};

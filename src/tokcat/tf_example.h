@@ -8,7 +8,8 @@
  *   Feature { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
  *   each list { repeated ... value = 1; }
  *
- * Nothing is copied or allocated; results point into the caller's bytes.
+ * These functions copy and allocate nothing; results point into the caller's
+ * bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,8 +39,8 @@ typedef struct example_list {
 } example_list;
 
 /*
- * Finds the features with these names.  Any may be absent; others are skipped.
- * Returns false if the bytes are not an Example.
+ * Finds the features with these names, each of which may be absent, and skips
+ * all other features.  Returns false if the bytes are not an Example.
  */
 bool example_find(const unsigned char *bytes, size_t n,
                   const char *const *names, size_t n_names,

@@ -2,7 +2,7 @@
  * tfrecord.c - TFRecord files of BERT pre-training samples.  Each sample, a
  * tf.train.Example, becomes a sequence with channels.
  *
- * input_ids, as far as input_mask is 1, become the tokens; segment_ids become
+ * The input_ids where input_mask is 1 become the tokens.  segment_ids become
  * the channel token_type_ids, and next_sentence_labels the channel
  * next_sentence_label.  The masked_lm_ids of weight 1 become labels at the
  * masked positions.  The first sample determines the channels.
@@ -19,7 +19,7 @@
 #include "tokcat/reader.h"
 #include "tokcat/tf_example.h"
 
-/* Limit on a record, in bytes.  A sample of 512 tokens has about 5000. */
+/* Maximum size of a record; a sample of 512 tokens has about 5000 bytes. */
 #define MAX_RECORD ((uint64_t)64 * 1024 * 1024)
 
 enum { IDS, MASK, SEGMENTS, PLACES, LABELS, WEIGHTS, NEXT, FEATURES };
@@ -35,8 +35,8 @@ static const char *const names[FEATURES] = {
 };
 
 /*
- * The channels and their features.  `labels` has three, of which this is the
- * first.
+ * The channels and their features.  `labels` has three features; the first of
+ * them is listed.
  */
 static const struct {
     int feature;
@@ -70,8 +70,8 @@ static bool has(const sample *s, int feature)
  */
 
 /*
- * Checks that ids and mask are present, that all or none of the masked_lm_
- * lists are, and that lengths match.
+ * Checks that ids and mask are present, that either all or none of the
+ * masked_lm_ lists are present, and that lengths match.
  */
 static int check_lists(const reader *r, sample *s)
 {
@@ -104,7 +104,7 @@ static int check_lists(const reader *r, sample *s)
         if (!good)
             return reader_bad(r, "%s: malformed list", names[i]);
         if (i != NEXT && n[i] != n[other])
-            return reader_bad(r, "%s has length %zu, %s has length %zu",
+            return reader_bad(r, "%s has length %zu, but %s has length %zu",
                               names[i], n[i], names[other], n[other]);
     }
     s->length = n[IDS];
@@ -309,7 +309,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
 
 static int cut_off(const reader *r)
 {
-    return reader_bad(r, "the file ends within it, at byte %" PRIu64,
+    return reader_bad(r, "the file ends within the record, at byte %" PRIu64,
                       r->in.next);
 }
 

@@ -43,7 +43,7 @@ int tokenizer_digest(const char *name, unsigned char digest[32])
     return n == 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
-/* Raises *size above an id.  Ignores values that are not ids. */
+/* Raises *size to more than an id.  Ignores values that are not ids. */
 static void count_id(const json_t *id, uint32_t *size)
 {
     const json_int_t value = json_integer_value(id);
@@ -54,8 +54,8 @@ static void count_id(const json_t *id, uint32_t *size)
 }
 
 /*
- * jansson reports some allocation failures as syntax errors, so record them
- * here.  Static because its allocator has no context argument.
+ * Set when memory runs out, since jansson reports some allocation failures as
+ * syntax errors.  Static because jansson's allocator has no context argument.
  */
 static bool ran_out;
 
@@ -67,7 +67,7 @@ static void *allocate(size_t size)
     return p;
 }
 
-/* Callback of jansson; `fd` points to the descriptor. */
+/* Callback for jansson; `fd` points to the descriptor. */
 static size_t read_some(void *to, size_t n, void *fd)
 {
     const ssize_t got = input_read(*(const int *)fd, to, n);

@@ -28,8 +28,8 @@ static const option_word stops[] = {{"first", STOP_FIRST},
                                     {NULL, 0}};
 
 /*
- * Sets the per-sequence integer channel.  Its fill is the type's highest
- * number, which is not the index of a source.
+ * Sets the per-sequence integer channel.  Its fill is the greatest number of
+ * the type, which is never the index of a source.
  */
 static const char *set_channel(void *to, const char *value)
 {

@@ -23,12 +23,12 @@
 #include "cli/options.h"
 #include "packstream.h"
 
-/* End of the mix. */
+/* Conditions that end the mix. */
 typedef enum conf_stop {
-    STOP_FIRST, /* when a source that is due has ended */
-    /* when all sources have ended; a source that ends is dropped */
+    STOP_FIRST, /* a source that is due has ended */
+    /* all sources have ended; until then the other sources continue */
     STOP_LONGEST,
-    /* when all have ended at least once; until then each starts over */
+    /* all sources have ended at least once; a source that ends starts over */
     STOP_REPEAT
 } conf_stop;
 
@@ -36,7 +36,7 @@ typedef struct conf {
     bool by_sequences; /* weights are shares of sequences, not tokens */
     conf_stop stop;
     ps_channel channel; /* channel for the source's index; empty name: none */
-    ps_type type;       /* of raw tokens; 0: not given */
+    ps_type type;       /* type of raw tokens; 0: not given */
     const char *state;  /* name of the state file; NULL: none */
     bool resume;
     uint64_t state_every; /* in sequences; 0: not given */

@@ -26,12 +26,12 @@ typedef struct job {
     sources in;
     mix mix;
     uint32_t looked; /* index of the source being read, for messages */
-    uint32_t last;   /* index of the source whose end ended the mix */
+    uint32_t last;   /* index of the source that ended the mix */
     file_set set;    /* empty with --state */
     records out;
     state state;
     int stop;   /* signal that ended the job; 0: none */
-    int status; /* of the output */
+    int status; /* exit status of the output */
 } job;
 
 /*
@@ -68,7 +68,7 @@ static bool open_all(job *j)
     if (j->status != STATUS_OK || !sources_open(&j->in, c))
         return false;
 
-    /* The schema of the sources, plus the channel for the source's index. */
+    /* The output has the schema of the sources and the channel of --channel. */
     *s = j->in.schema;
     if (c->channel.name[0] != '\0') {
         if (s->n_channels == PS_MAX_CHANNELS) {
@@ -114,7 +114,7 @@ static bool open_all(job *j)
 
 typedef enum turn {
     TURN_GOES_ON,
-    TURN_CHANGED, /* mix changed: other sources may be due */
+    TURN_CHANGED, /* a source ended or restarted, so others may be due */
     TURN_ENDS,    /* the mix is complete */
     TURN_FAILED
 } turn;
@@ -190,14 +190,14 @@ static bool take(job *j)
 }
 
 /*
- * Starts the stream, and mixes until the mix or a signal ends it.  Returns
- * false after a failure.
+ * Starts the stream and mixes until the mix is complete or a signal arrives.
+ * Returns false after a failure.
  */
 static bool mix_all(job *j)
 {
     turn t;
 
-    /* From the first state on, a signal must not interrupt a save. */
+    /* Once there is a state, a signal must not interrupt a save. */
     if (j->conf->state != NULL)
         signals_catch_stop();
     j->status = j->conf->state == NULL
@@ -205,7 +205,7 @@ static bool mix_all(job *j)
                     : state_start(&j->state, &j->out, &j->in, &j->mix);
     if (j->status != STATUS_OK)
         return false;
-    /* The hook needs the output, which is open only now. */
+    /* The hook needs the output, which was not open before. */
     for (uint32_t i = 0; i < j->in.n; i++)
         ps_token_reader_on_wait(j->in.of[i].reader, pass_on, j);
 
@@ -248,8 +248,8 @@ static void report(job *j)
 }
 
 /*
- * Ends the stream and renames the output; or, with a state, leaves it to be
- * resumed.
+ * Ends the stream and renames the output; with a state, saves it instead.  If a
+ * signal ended the job, the stream is not ended, so that it can be resumed.
  */
 static bool finish(job *j)
 {

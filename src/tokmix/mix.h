@@ -2,12 +2,13 @@
  * mix.h - choose the next source from the amounts taken so far.
  *
  * A source is due if it is not ahead of its share of everything taken.  Among
- * the sources that are due, the next is the one whose next sequence would
- * finish first if it advanced at the rate of its weight.  This is the scheduler
- * WF2Q (Bennett and Zhang 1996) and, with sequences as units, solves the
- * chairman assignment problem.  No source ever deviates from its share by as
- * much as the longest sequence taken or pending.  Simpler rules, which choose
- * the source furthest below its share, do not guarantee this bound.
+ * the sources that are due, the next source is the one whose next sequence
+ * would be complete first if each source advanced at the rate of its weight.
+ * This is the scheduler WF2Q (Bennett and Zhang 1996).  With sequences as
+ * units, it solves the chairman assignment problem.  No source ever deviates
+ * from its share by as much as the longest sequence taken or pending.  Simpler
+ * rules, such as to choose the source furthest below its share, do not
+ * guarantee this bound.
  *
  * All arithmetic is exact, in integers, and the amounts taken are the only
  * state.
@@ -23,8 +24,8 @@
 
 typedef struct mix_source {
     uint64_t weight; /* at least 1 */
-    uint64_t taken;  /* taken so far, in tokens or sequences */
-    /* size of its next sequence, same unit; valid if it is due */
+    uint64_t taken;  /* amount taken so far, in tokens or sequences */
+    /* size of the next sequence in the same unit; valid if due */
     uint64_t next;
     bool left; /* no longer in the mix */
 } mix_source;
@@ -34,7 +35,7 @@ typedef struct mix {
     mix_source *sources; /* owned by the caller */
     uint32_t n;          /* number of sources */
     uint64_t weight;     /* total weight of the sources in the mix */
-    uint64_t taken;      /* total taken from them */
+    uint64_t taken;      /* total amount taken from these sources */
 } mix;
 
 /*
@@ -48,8 +49,8 @@ void mix_begin(mix *m, mix_source *sources, const uint64_t *weights,
 bool mix_is_due(const mix *m, uint32_t source);
 
 /*
- * Index of the next source.  At least one must be due, and `next` must be set
- * in all that are.
+ * Index of the next source.  At least one source must be due, and `next` must
+ * be set in all sources that are due.
  */
 uint32_t mix_next(const mix *m);
 
@@ -57,8 +58,8 @@ uint32_t mix_next(const mix *m);
 void mix_take(mix *m, uint32_t source);
 
 /*
- * Removes a source.  All amounts restart at 0, so what follows is shared among
- * the others.  Returns false if it was the last source.
+ * Removes a source.  All amounts restart at 0, so that from then on the other
+ * sources share the output.  Returns false if it was the last source.
  */
 bool mix_leave(mix *m, uint32_t source);
 

@@ -196,8 +196,8 @@ bool sources_check_size(sources *s, uint32_t i)
     if (!one->ended || one->bytes == PS_UNKNOWN || fstat(one->fd, &st) != 0 ||
         !S_ISREG(st.st_mode) || (uint64_t)st.st_size == one->bytes)
         return true;
-    message_error("%s: changed since the state was saved: had %" PRIu64 " "
-                  "bytes when it was read, has %" PRIu64,
+    message_error("%s: changed since the state was saved: it had %" PRIu64 " "
+                  "bytes when it was read, and now has %" PRIu64,
                   files_input_name(one->name), one->bytes,
                   (uint64_t)st.st_size);
     s->status = STATUS_DATA;

@@ -24,17 +24,17 @@ typedef struct source {
     /* a record was read since the stream started or restarted */
     bool begun;
     bool ended;         /* the stream has ended at least once */
-    bool repeats;       /* restarted, and no sequence read since */
-    uint64_t sequences; /* sequences taken */
-    uint64_t tokens;    /* tokens of these */
-    /* size after the end of a regular file, or PS_UNKNOWN */
+    bool repeats;       /* no sequence was read since the restart */
+    uint64_t sequences; /* number of sequences taken */
+    uint64_t tokens;    /* tokens of the sequences taken */
+    /* size of a regular file that has ended, in bytes, or PS_UNKNOWN */
     uint64_t bytes;
     /*
-     * position of the last record read; if not begun, where to look for the
-     * first
+     * position of the last record read, or of the start of the stream if not
+     * `begun`
      */
     ps_token_mark position;
-    uint64_t hash; /* fingerprint of that record; 0: none */
+    uint64_t hash; /* fingerprint of the last record read; 0: none */
 } source;
 
 typedef struct sources {
@@ -61,7 +61,7 @@ typedef enum source_state { SOURCE_READY, SOURCE_ENDED, SOURCE_FAILED }
  */
 source_state sources_look(sources *s, uint32_t i);
 
-/* Marks that sequence as taken.  It stays valid until the next look. */
+/* Takes the sequence that is ready.  It stays valid until the next look. */
 void sources_take(sources *s, uint32_t i);
 
 /*
@@ -83,7 +83,7 @@ bool sources_resume(sources *s, uint32_t i);
  */
 bool sources_check_size(sources *s, uint32_t i);
 
-/* Number of sources that have more sequences, or may have. */
+/* Number of sources that have, or may have, more sequences. */
 uint32_t sources_unread(sources *s);
 
 void sources_close(sources *s);

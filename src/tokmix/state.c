@@ -2,7 +2,8 @@
  * state.c - the state of a mix.
  *
  * The parts of the checkpoint are the sources; the lengths written so far
- * follow as a LENGTHS record.  Numbers that follow from others are not stored.
+ * follow as a LENGTHS record.  Numbers that can be computed from other numbers
+ * are not stored.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,8 +28,8 @@ enum {
     HEAD_FRAMING, /* 1 if the sources are framed */
     HEAD_TYPE,    /* token type of the sources */
     HEAD_END,     /* 1 if the mix has ended */
-    HEAD_OFFSET,  /* length of the output in bytes; its digest follows */
-    HEAD_DIGEST,
+    HEAD_OFFSET,  /* length of the output, in bytes */
+    HEAD_DIGEST,  /* digest of the output */
     HEAD_BASE, /* offset of the output in its file, in bytes */
     HEAD_HASH,
     HEAD_LENGTHS, /* size of the lengths, in bytes */
@@ -47,7 +48,7 @@ enum {
     SOURCE_STREAM_SEQUENCES,
     SOURCE_STREAM_TOKENS,
     SOURCE_DIGEST,
-    SOURCE_HASH, /* fingerprint of the record there */
+    SOURCE_HASH, /* fingerprint of the record at this position */
     SOURCE_NUMBERS
 };
 
@@ -152,9 +153,9 @@ int state_open_output(state *s, records *out)
  */
 
 /*
- * Loads the sources, whose numbers must be consistent.  All sequences are in
- * the output, whose length was compared with the file's, so the sums cannot
- * overflow.
+ * Loads the sources, whose numbers must be consistent.  The sums cannot
+ * overflow, because all sequences are in the output, whose length was compared
+ * with the file.
  */
 static int load_sources(state *s, sources *in, mix *m)
 {
@@ -228,7 +229,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
  * Saving
  */
 
-/* Writes a checkpoint for an output that is on disk up to s->out.position. */
+/* Writes a checkpoint.  The output must be on disk up to s->out.position. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
     const conf *c = s->conf;

@@ -1,5 +1,5 @@
 /*
- * state.h - the state of a mix, for resuming it; tokmix(1), --state.
+ * state.h - the state of a mix, to resume it later; see tokmix(1), --state.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,8 +17,8 @@ typedef struct state {
     const conf *conf;
     checkpoint saved;
     resumable_records out;
-    bool resumes; /* resumes a mix that was stopped */
-    bool ended;   /* the earlier mix has ended: nothing to do */
+    bool resumes; /* a mix that was stopped is resumed */
+    bool ended;   /* the earlier mix has ended, so there is nothing to do */
 } state;
 
 /*
@@ -27,20 +27,20 @@ typedef struct state {
  */
 int state_open(state *s, const conf *c);
 
-/* Opens the output: the unchanged output of the state, or a new one. */
+/* Opens the output of the state, without changing it, or a new output. */
 int state_open_output(state *s, records *out);
 
 /*
  * Checks that the sources match the state, whose output has schema `schema`,
- * and restores their positions and the mix.  If the mix has ended, it only
- * checks.
+ * and restores their positions and the mix.  If the mix has ended, restores
+ * nothing.
  */
 int state_restore(state *s, sources *in, mix *m, const ps_schema *schema);
 
-/* Resumes the stream, or starts one after saving a state with its position. */
+/* Resumes the stream, or saves a state with its start and starts it. */
 int state_start(state *s, records *out, const sources *in, const mix *m);
 
-/* For a mix that has ended: checks and closes its output. */
+/* Checks and closes the output of a mix that has already ended. */
 int state_finish_again(state *s, records *out);
 
 /* Syncs the output and saves the state. */

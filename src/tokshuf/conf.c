@@ -37,7 +37,7 @@ static const option_entry entries[] = {
      OPTION_NUMBER(conf, by_length, 1, UINT64_MAX),
      .why = "must be a number of sequences from 1"},
     {0, "split", "SHARE:FILE,...",
-     "write each FILE its share of the sequences",
+     "write each SHARE of the sequences to its FILE",
      OPTION_TEXT(conf, split)},
     {'M', "memory", "SIZE",
      "bytes of memory to use before temporary files\n"
@@ -87,7 +87,7 @@ conf conf_defaults(void)
  * Outputs
  */
 
-/* Parses the shares and names of --split. c->text is a copy of it. */
+/* Parses the shares and names of --split, of which c->text is a copy. */
 static int read_split(conf *c, weight *weights)
 {
     char *part = c->text;
@@ -117,7 +117,7 @@ static int read_split(conf *c, weight *weights)
                                "add");
 }
 
-/* A job with a state must be able to resume its outputs. */
+/* Checks that a job with a state can resume its outputs. */
 static int check_state(const conf *c)
 {
     return state_file_check_options(c->state, c->resume, c->state_every,

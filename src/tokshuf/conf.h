@@ -30,13 +30,13 @@ typedef struct conf {
     uint64_t seed;
     bool seed_given;
     bool in_order;        /* do not shuffle */
-    uint64_t count;       /* sequences wanted; UINT64_MAX: all */
+    uint64_t count;       /* number of sequences to write; UINT64_MAX: all */
     uint32_t min_length;  /* in tokens */
     uint32_t max_length;  /* in tokens */
     uint64_t by_length;   /* sequences per window of --by-length; 0: none */
-    uint64_t memory;      /* limit, in bytes */
+    uint64_t memory;      /* limit of --memory, in bytes */
     const char *folder;   /* directory of temporary files */
-    ps_type type;         /* of raw tokens; 0: not given */
+    ps_type type;         /* type of raw tokens; 0: not given */
     const char *output;   /* name; NULL: stdout */
     const char *split;    /* "SHARE:FILE,..."; NULL: none */
     const char *state;    /* name of the state file; NULL: none */
@@ -49,11 +49,11 @@ typedef struct conf {
     const char *const *inputs;
     int n_inputs;
 
-    /* The outputs: a single one, or those of --split. */
+    /* The outputs: a single output, or the files of --split. */
     uint32_t n_outputs;
     const char **names;
     uint64_t *weights; /* their sum is below 2^63 */
-    char *text;        /* holds the names; owned */
+    char *text;        /* buffer of the names; owned */
 } conf;
 
 /* Defaults, and the option table. */

@@ -28,7 +28,7 @@ static int open_file(input *in)
     return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* A signal ends the wait for input and the job. */
+/* Waits for input.  A signal ends the wait, and with it the job. */
 static ps_result wait_for_input(void *context, ps_error *err)
 {
     input *in = context;
@@ -41,7 +41,7 @@ static ps_result wait_for_input(void *context, ps_error *err)
 
 int input_open(input *in, const conf *c, int file)
 {
-    /* Sequences that are too long are skipped without a message. */
+    /* Overlong sequences are skipped without a message. */
     const ps_token_reader_options options = {.expect_overlong = true};
     ps_error err;
     int status;
@@ -93,8 +93,8 @@ int input_resume(input *in, const input_position *position)
 }
 
 /*
- * Reads the next sequence of the file.  *wanted is false if its length is out
- * of range.
+ * Reads the next sequence of the file.  *wanted is set to false if the length
+ * is not between --min-length and --max-length.
  */
 static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
                           ps_error *err)

@@ -1,6 +1,6 @@
 /*
- * input.h - the sequences of all files, one file after another, except those of
- * unwanted length.
+ * input.h - the sequences of all files, one file after another.  Sequences
+ * outside --min-length and --max-length are skipped.
  *
  * Functions returning int return an exit status and print a message on failure.
  *
@@ -17,18 +17,18 @@
 #include "tokshuf/conf.h"
 
 /*
- * Position for resuming.  If `at_record`, it is that of the last record read,
- * whose hash is compared; otherwise it is after a skipped record.
+ * Position at which to resume.  If `at_record` is set, this is the position of
+ * the last record read, whose hash is compared; otherwise it is after a skipped
+ * record.
  */
 typedef struct input_position {
     int file; /* index of the input, from 0 */
     bool at_record;
     ps_token_mark mark;
     uint64_t hash;   /* fingerprint of the record, if `at_record` */
-    uint64_t n_read; /* sequences read so far, including this one */
-    uint64_t n_short;
-    /* of these, dropped as too short (n_short) and as too long */
-    uint64_t n_long;
+    uint64_t n_read; /* number of sequences read, including this record */
+    uint64_t n_short; /* number of sequences skipped as too short */
+    uint64_t n_long;  /* number of sequences skipped as too long */
 } input_position;
 
 typedef struct input {
@@ -40,7 +40,7 @@ typedef struct input {
     ps_schema schema;
     /* position of the last record read; without a state, only the counts */
     input_position position;
-    bool told; /* a hook stopped the read; any error was already reported */
+    bool told; /* the hook ended the read, and has reported any error */
 } input;
 
 /* Opens input number `file`, from 0. */
@@ -50,8 +50,8 @@ int input_open(input *in, const conf *c, int file);
 int input_resume(input *in, const input_position *position);
 
 /*
- * Reads the next sequence of wanted length.  *more is false at the end, or if a
- * signal arrived while waiting for input.
+ * Reads the next sequence that is not skipped.  *more is false at the end, or
+ * if a signal arrived during a wait for input.
  */
 int input_next(input *in, ps_sequence *next, bool *more);
 

@@ -91,11 +91,11 @@ static int read_all(job *j)
             status = save(j);
     }
     progress_end(&j->progress);
-    /* A signal may have ended the wait for input. */
+    /* A signal may have ended a wait for input. */
     return status == STATUS_OK && is_stopped(j) ? save(j) : status;
 }
 
-/* Sorts the records.  With a state, every step is saved. */
+/* Sorts the records.  With a state, saves it after every step. */
 static int sort_all(job *j)
 {
     int status;
@@ -128,7 +128,7 @@ static int write_all(job *j)
         bool is_due;
 
         /*
-         * Do not save within a window: its records are not part of the state.
+         * Do not save within a window, whose records are not in the state.
          */
         if (is_stopped(j))
             return outputs_are_even(&j->out) ? save(j) : STATUS_OK;
@@ -149,7 +149,7 @@ static int shuffle(job *j)
     int status = STATUS_OK;
 
     if (j->conf->state != NULL) {
-        /* From the first state on, a signal must not interrupt a save. */
+        /* Once there is a state, a signal must not interrupt a save. */
         signals_catch_stop();
         status = state_start(&j->state, &j->in, &j->shuffled, &j->out);
     }
@@ -244,7 +244,7 @@ static int open_all(job *j)
         status = outputs_init(&j->out, c);
     j->schema = j->in.schema;
 
-    /* Open temporary files before outputs. */
+    /* Open temporary files first: if this fails, outputs are unchanged. */
     if (status == STATUS_OK && c->state == NULL && !c->in_order)
         status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
                              c->count);
@@ -267,7 +267,7 @@ static int open_all(job *j)
     return c->state == NULL ? enter_sandbox(j) : open_kept(j, memory);
 }
 
-/* Reports the totals, or that the job had already ended. */
+/* Reports the totals, or (`again`) that the job had already ended. */
 static void report(const job *j, bool again)
 {
     if (again)

@@ -12,8 +12,8 @@
 #include "common/splitmix.h"
 
 /*
- * Key of sequence `id` of the input.  Keys of the same seed are distinct, so
- * the order does not depend on the sorting algorithm.
+ * Sort key of sequence `id` of the input.  Keys for the same seed are distinct,
+ * so the order does not depend on the sorting algorithm.
  */
 static inline uint64_t order_key(uint64_t seed, uint64_t id)
 {

@@ -11,9 +11,7 @@
 #include "cli/message.h"
 #include "files/files.h"
 
-/*
- * Checks that no two outputs are the same file.  No file has been touched yet.
- */
+/* Checks that no two outputs are the same file, before any is changed. */
 static int check_distinct(const conf *c)
 {
     for (uint32_t i = 0; i < c->n_outputs; i++)
@@ -29,7 +27,7 @@ static int check_distinct(const conf *c)
             if (files_check_distinct(name, other) != STATUS_OK)
                 return STATUS_FAILURE;
             if (common != NULL) {
-                message_error("%s: named for two outputs: give each its own "
+                message_error("%s: used for two outputs: give each its own "
                               "name",
                               message_name(common));
                 return STATUS_FAILURE;
@@ -55,7 +53,7 @@ int outputs_init(outputs *o, const conf *c)
     return STATUS_OK;
 }
 
-/* Opens an output: one published at the end, or one that can be resumed. */
+/* Opens an output.  With a state it is resumable, otherwise published later. */
 static int open_one(outputs *o, uint32_t i, bool begun)
 {
     const conf *c = o->conf;
@@ -122,7 +120,7 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
     return quotient;
 }
 
-/* Number of sequences in the current output and all before it. */
+/* Number of sequences in the current output and all earlier outputs. */
 static uint64_t share_end(const outputs *o)
 {
     uint64_t before = 0;

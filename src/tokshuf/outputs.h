@@ -1,6 +1,6 @@
 /*
  * outputs.h - one output stream, or several that get a share each: the first
- * part of the sequences goes to the first output, and so on.  Also implements
+ * output gets the first part of the sequences, and so on.  Also implements
  * --by-length.
  *
  * Functions returning int return an exit status and print a message on failure.
@@ -25,15 +25,15 @@ typedef struct outputs {
     const conf *conf;
     file_set set;
     records *of; /* one per output; owned */
-    /* one per output with a state, when the set is empty; otherwise NULL */
+    /* with a state, one per output, and `set` is empty; otherwise NULL */
     resumable_records *kept;
     bool is_framed;   /* existing outputs are framed */
     uint32_t n;       /* number of outputs */
     uint32_t current; /* index of the output being written */
-    uint64_t until;   /* value of `put` at which that output is complete */
-    /* sequences in all outputs together; for several outputs */
+    uint64_t until;   /* value of `put` at which this output is complete */
+    /* with several outputs: number of sequences in all of them */
     uint64_t total;
-    uint64_t put;  /* sequences put so far */
+    uint64_t put;  /* number of sequences put so far */
     sorter window; /* sorts a window of --by-length */
 } outputs;
 
@@ -41,8 +41,8 @@ typedef struct outputs {
 int outputs_init(outputs *o, const conf *c);
 
 /*
- * Opens the outputs.  With a state, and if they were `begun`, they must match
- * `kept`.
+ * Opens the outputs.  If an earlier job with a state has `begun` them, they
+ * must match `kept`.
  */
 int outputs_open(outputs *o, bool begun);
 
@@ -53,14 +53,14 @@ int outputs_prepare(outputs *o, const ps_schema *schema,
                     uint64_t window_memory);
 
 /*
- * Starts the streams, except resumable ones.  `total` sequences will be
- * distributed over several outputs.
+ * Starts the streams, except those of resumable outputs.  `total` is the number
+ * of sequences to distribute over several outputs.
  */
 int outputs_begin(outputs *o, uint64_t total);
 
 int outputs_put(outputs *o, const record *one);
 
-/* True if all sequences put are in the streams, and none in a window. */
+/* True if no window of --by-length contains sequences. */
 bool outputs_are_even(const outputs *o);
 
 /*

@@ -1,8 +1,8 @@
 /*
  * runs.c - sorted runs of records in a temporary file.
  *
- * A file kept with a state starts with a magic.  It identifies a file left by a
- * killed job, which may be overwritten.
+ * A file that is kept with a state starts with a magic number.  It identifies a
+ * file left by a killed job, which may be overwritten.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@
 #define MIN_READ_BYTES ((size_t)4 << 10)
 #define MAX_READ_BYTES ((size_t)1 << 20)
 
-/* Bytes before each payload: the key and the number of tokens. */
+/* Number of bytes before each payload, for the key and the number of tokens. */
 #define HEAD_BYTES 12
 
 static int fail(const runs *r)
@@ -143,7 +143,7 @@ static int fail_other_file(const runs_name *kept)
     return STATUS_FAILURE;
 }
 
-/* Digests everything that an earlier job wrote. */
+/* Computes the digest of everything that an earlier job wrote. */
 static int read_all(runs *r)
 {
     int status = STATUS_OK;
@@ -216,7 +216,7 @@ void runs_store(const runs *r, checkpoint *to)
     for (size_t i = 0; i < r->n; i++) {
         uint64_t numbers[] = {r->of[i].end, r->of[i].at - r->of[i].left};
 
-        /* During a merge, the head of the next record was read already. */
+        /* During a merge, the head of the next record has been read already. */
         for (size_t k = r->given ? 1 : 0; k < r->n_heap; k++)
             numbers[1] -= r->heap[k] == i ? HEAD_BYTES : 0;
         checkpoint_put(to, numbers, 2);
@@ -323,7 +323,7 @@ int runs_end(runs *r)
  * Reading
  */
 
-/* Makes sure that the buffer of a run holds `n` bytes, which must fit in it. */
+/* Reads until the buffer of a run has `n` unread bytes, which must fit it. */
 static int fill(const runs *r, run *one, size_t n)
 {
     const uint64_t rest = one->end - one->at;
@@ -370,8 +370,8 @@ static int read_head(const runs *r, run *one, bool *more)
 }
 
 /*
- * Reads the payload of the next record, to the run's buffer if it fits,
- * otherwise to r->payload.
+ * Reads the payload of the next record, into the run's buffer if it fits,
+ * otherwise into r->payload.
  */
 static int read_payload(runs *r, run *one, const unsigned char **payload)
 {

@@ -3,8 +3,8 @@
  *
  * A record has a key, a number of tokens and a payload.
  *
- * The file either has no name and vanishes with the process, or is kept next to
- * a state, for a job that resumes with the runs.
+ * The file either has no name and is removed when the process ends, or is kept
+ * next to a state, for a job that resumes with the runs.
  *
  * Functions returning int return an exit status and print a message on failure.
  *
@@ -34,14 +34,14 @@ typedef struct record {
 typedef struct run {
     uint64_t at;           /* file offset after the buffered bytes */
     uint64_t end;          /* offset of the run's end in the file */
-    unsigned char *buffer; /* owned; NULL: not being read */
+    unsigned char *buffer; /* owned; NULL: the run is not being read */
     size_t first;          /* index of the first unread byte in `buffer` */
     size_t left;           /* number of unread bytes in `buffer` */
     uint64_t key;          /* key of the next record */
-    uint32_t n_tok;        /* its number of tokens */
+    uint32_t n_tok;        /* number of tokens of the next record */
 } run;
 
-/* Name of a kept file: directory, name in it, and full name. */
+/* Name of a kept file: directory, name in the directory, and full name. */
 typedef struct runs_name {
     int folder;
     const char *base;
@@ -50,26 +50,26 @@ typedef struct runs_name {
 
 typedef struct runs {
     int fd;                  /* -1: not open */
-    const ps_schema *schema; /* of the payloads */
+    const ps_schema *schema; /* schema of the payloads */
     runs_name kept;          /* all zeros for a file without a name */
-    XXH3_state_t *digest;    /* of a kept file's contents */
+    XXH3_state_t *digest;    /* digest of a kept file's contents */
     /* offset of the first run: 0, or RUNS_START after the magic */
     uint64_t start;
-    uint64_t size;         /* bytes in the file */
-    unsigned char *buffer; /* of the run being written; owned */
+    uint64_t size;         /* size of the file, in bytes */
+    unsigned char *buffer; /* buffer of the run being written; owned */
     size_t used;           /* bytes in `buffer` */
     run *of;               /* all runs; owned */
     size_t n;              /* number of runs */
-    size_t reserved;       /* runs allocated */
+    size_t reserved;       /* number of runs allocated */
 
-    /* Members for merging. */
+    /* The members below are for a merge. */
 
-    /* indices of runs; the one with the smallest key first */
+    /* indices of runs; the run with the smallest key first */
     size_t *heap;
     size_t n_heap; /* entries in `heap` */
-    /* the record of heap[0] was returned; advance its run first */
+    /* the record of heap[0] was returned, so advance its run first */
     bool given;
-    size_t buffer_bytes;    /* buffer size per run */
+    size_t buffer_bytes;    /* size of the buffer of each run */
     unsigned char *payload; /* for a record larger than a buffer; owned */
     size_t payload_bytes;   /* allocated size of `payload` */
 } runs;
@@ -82,8 +82,8 @@ int runs_open(runs *r, const char *folder, const ps_schema *schema);
 
 /*
  * runs_open_kept opens a file that is kept.  If `size` is not 0, an earlier job
- * left that many bytes, with this digest.  Nothing changes until runs_start
- * truncates the file to that size.
+ * wrote `size` bytes with this digest.  The file is not changed until
+ * runs_start truncates it to `size` bytes.
  */
 int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
                    uint64_t size, uint64_t digest);
@@ -94,21 +94,20 @@ int runs_sync(const runs *r);
 uint64_t runs_digest(const runs *r);
 
 /*
- * Convert the runs to and from 64-bit numbers, two per run: the offset of its
- * end, and the offset of its next record.  *fits is set to false if the numbers
- * contradict each other or the file.
+ * Convert the runs to and from 64-bit numbers, two per run: the offsets of its
+ * end and of its next record.  *fits is set to false if the numbers contradict
+ * each other or the file.
  */
 #define RUNS_BYTES 16
 void runs_store(const runs *r, checkpoint *to);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
 /*
- * Removes a kept file if it exists; a file that is not ours stays.  Prints
- * nothing.
+ * Removes a kept file if it exists and is a file of runs.  Prints nothing.
  */
 temp_file_result runs_remove(const runs_name *kept);
 
-/* Reports that a kept file was not opened or removed; returns the status. */
+/* Reports why a kept file was not opened or removed; returns the status. */
 int runs_failed(const runs_name *kept, temp_file_result r);
 
 /* Write a run: begin, then records in ascending order of keys, then end. */
@@ -120,7 +119,7 @@ int runs_end(runs *r);
 int runs_merge(runs *r, size_t first, size_t n, uint64_t memory);
 
 /*
- * Returns the record with the smallest key; among equal keys, that of the
+ * Returns the record with the smallest key; among equal keys, the record of the
  * earliest run.  *more is false at the end.  The payload is valid until the
  * next call.
  */

@@ -13,16 +13,17 @@
 #include "cli/signals.h"
 
 /*
- * Minimum memory per run in a merge, in bytes; limits the runs merged at once.
+ * Minimum memory per run in a merge, in bytes.  Limits the number of runs that
+ * can be merged at once.
  */
 #define RUN_BYTES ((uint64_t)64 << 10)
 #define MIN_FAN_IN 2
 #define MAX_FAN_IN 65536
 
-/* Keep up to this many records even if fewer are wanted. */
+/* Number of records that are kept even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
-/* Memory per entry, in bytes; sorting needs as much again. */
+/* Memory per entry, in bytes, half of it for sorting. */
 #define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
 
 void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
@@ -60,7 +61,7 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* By key; equal keys in order of arrival. */
+/* Compares by key, and equal keys by order of arrival. */
 static int by_key(const void *a, const void *b)
 {
     const sorter_entry *x = a;
@@ -71,7 +72,7 @@ static int by_key(const void *a, const void *b)
     return by_place(a, b);
 }
 
-/* Sorts the entries, and drops those beyond the limit. */
+/* Sorts the entries and drops the entries beyond the limit. */
 static void sort(sorter *s)
 {
     if (s->n > 1)
@@ -115,7 +116,7 @@ static int spill(sorter *s)
 
 /*
  * Grows an array to at least `wanted` bytes.  Returns NULL on failure; the old
- * array is still valid then.
+ * array is then still valid.
  */
 static void *grow(void *array, size_t *size, uint64_t wanted)
 {
@@ -311,7 +312,8 @@ int sorter_next(sorter *s, record *one, bool *more)
     status = runs_next(&s->files[s->current], one, more);
     if (status != STATUS_OK || *more)
         return status;
-    message_error("temporary file: records are missing");
+    message_error("temporary file: truncated by another program: records are "
+                  "missing");
     return STATUS_FAILURE;
 }
 

@@ -1,8 +1,8 @@
 /*
  * state.c - the state of a shuffle.
  *
- * The parts of the checkpoint are the outputs.  The runs follow, and the
- * lengths written to each output as a LENGTHS record.
+ * The parts of the checkpoint are the outputs.  The runs follow, then the
+ * lengths written to each output, as a LENGTHS record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,7 +37,7 @@ enum {
     HEAD_FRAMING, /* 1 if the records are framed */
     HEAD_TYPE,    /* token type of the records */
     HEAD_BYTES,   /* total size of the files read to the end */
-    HEAD_FILE,    /* this and the following, up to HEAD_LONG: input_position */
+    HEAD_FILE,    /* from here to HEAD_LONG: input_position */
     HEAD_RECORD,
     HEAD_ID,
     HEAD_OFFSET,
@@ -49,16 +49,16 @@ enum {
     HEAD_READ,
     HEAD_SHORT,
     HEAD_LONG,
-    HEAD_KEY, /* this and the following: members of sorter, from max_key on */
+    HEAD_KEY, /* from here to HEAD_MERGED: members of sorter */
     HEAD_PUT,
     HEAD_GIVEN,
     HEAD_WRITTEN,
     HEAD_CURRENT,
     HEAD_MERGED,
-    HEAD_SIZE, /* of a file of runs: size in bytes, digest, number of runs */
-    HEAD_SUM,
-    HEAD_RUNS,
-    HEAD_SIZE_1, /* the same for the other file */
+    HEAD_SIZE, /* size of the first file of runs, in bytes */
+    HEAD_SUM,  /* its digest */
+    HEAD_RUNS, /* its number of runs */
+    HEAD_SIZE_1, /* the same numbers of the second file */
     HEAD_SUM_1,
     HEAD_RUNS_1,
     HEAD_NUMBERS
@@ -241,7 +241,7 @@ int state_open(state *s, const conf *c)
  * Restoring
  */
 
-/* The numbers of the runs, which follow the outputs. */
+/* The numbers that runs_load expects, which follow the outputs. */
 static const unsigned char *runs_numbers(const state *s)
 {
     return checkpoint_part(&s->saved, head(s, HEAD_OUTPUTS));
@@ -388,7 +388,7 @@ static void store_shuffle(const state *s, const input *in, const sorter *sorted,
     }
 }
 
-/* Writes a checkpoint for runs and outputs that are on disk. */
+/* Writes a checkpoint.  The runs and outputs must be on disk. */
 static int write_state(state *s, const input *in, const sorter *sorted,
                        const outputs *o)
 {

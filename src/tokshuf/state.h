@@ -1,5 +1,5 @@
 /*
- * state.h - the state of a shuffle, for resuming it; tokshuf(1), --state.
+ * state.h - the state of a shuffle, to resume it; see tokshuf(1), --state.
  *
  * The runs are in FILE.0 and FILE.1, next to the state FILE.
  *
@@ -29,12 +29,12 @@ typedef enum state_phase {
 typedef struct state {
     const conf *conf;
     checkpoint saved;
-    char *names[2]; /* of the runs' files; owned */
+    char *names[2]; /* names of the runs' files; owned */
     runs_name runs[2];
     bool is_there; /* the state exists, and refers to the runs */
     state_phase phase;
     input_position position; /* position at which the input resumes */
-    /* size of the input once it is all read; or PS_UNKNOWN */
+    /* size of all inputs in bytes once they are read, or PS_UNKNOWN */
     uint64_t all_bytes;
 } state;
 
@@ -44,12 +44,12 @@ int state_open(state *s, const conf *c);
 /* Sets the outputs' positions and fingerprints from the state. */
 void state_mark_outputs(const state *s, outputs *o);
 
-/* Schema of the records, for a job that needs no more input. */
+/* Schema of the records, for a job that does not need any more input. */
 int state_schema(const state *s, const outputs *o, ps_schema *schema);
 
 /*
- * Checks that the outputs and schema match the state, and that the files
- * already read have their sizes.
+ * Checks that the outputs and schema match the state, and that the sizes of the
+ * inputs already read have not changed.
  */
 int state_compare(const state *s, const outputs *o, const ps_schema *schema);
 
@@ -57,8 +57,8 @@ int state_compare(const state *s, const outputs *o, const ps_schema *schema);
 int state_open_sorter(state *s, sorter *shuffled);
 
 /*
- * Resumes the runs and outputs, or starts them after saving a state with their
- * positions.
+ * Resumes the runs and outputs, or saves a state with their positions and
+ * starts them.
  */
 int state_start(state *s, const input *in, sorter *shuffled, outputs *o);
 

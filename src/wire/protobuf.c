@@ -18,7 +18,7 @@
  * Reading
  */
 
-/* Returns the next `n` bytes and advances past them; NULL: there are fewer. */
+/* Returns the next `n` bytes and advances; NULL if fewer are left. */
 static const unsigned char *take(proto_in *in, uint64_t n)
 {
     const unsigned char *p = in->at;
@@ -30,7 +30,7 @@ static const unsigned char *take(proto_in *in, uint64_t n)
     return p;
 }
 
-/* Only one bit of the tenth byte is used. */
+/* A varint of 64 bits uses only one bit of its tenth byte. */
 static bool take_varint(proto_in *in, uint64_t *value)
 {
     uint64_t v = 0;

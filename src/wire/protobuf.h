@@ -10,8 +10,8 @@
  * It works on bytes in memory, does no I/O, prints nothing, and uses no other
  * module.
  *
- * A message is a list of fields, each a key (field number and wire type) and a
- * value.  The caller knows what the numbers mean.
+ * A message is a list of fields.  Each has a key (field number and wire type)
+ * and a value.  The meaning of the numbers is up to the caller.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@
 typedef enum proto_wire {
     PROTO_VARINT = 0,
     PROTO_FIXED64 = 1,
-    PROTO_BYTES = 2, /* strings, messages and packed lists, too */
+    PROTO_BYTES = 2, /* bytes, strings, messages and packed lists */
     PROTO_FIXED32 = 5
 } proto_wire;
 
@@ -44,14 +44,14 @@ typedef struct proto_in {
 typedef struct proto_field {
     uint32_t number; /* at least 1 */
     proto_wire wire;
-    uint64_t value; /* of a varint, a fixed64 or a fixed32 */
-    proto_in bytes; /* with PROTO_BYTES; points into the message */
+    uint64_t value; /* value of a varint, a fixed64 or a fixed32 */
+    proto_in bytes; /* contents with PROTO_BYTES; inside the message */
 } proto_field;
 
 typedef enum proto_result {
     PROTO_OK,
-    PROTO_END, /* nothing is left */
-    PROTO_BAD  /* malformed, or cut off */
+    PROTO_END, /* end of the message */
+    PROTO_BAD  /* malformed or truncated */
 } proto_result;
 
 proto_result proto_next(proto_in *in, proto_field *field);
@@ -65,9 +65,9 @@ proto_result proto_next_element(proto_in *in, proto_wire wire,
  */
 
 /*
- * A message being written; {0} at first.  When memory runs out, `failed` is set
- * and further calls do nothing, so checking it once at the end is enough.  Set
- * n to 0 to reuse the buffer for another message.
+ * A message being written.  Zero-initialise it.  When memory runs out, `failed`
+ * is set and further calls do nothing, so check it once at the end.  To reuse
+ * the buffer for another message, set `n` to 0.
  */
 typedef struct proto_out {
     unsigned char *bytes;
@@ -78,18 +78,18 @@ typedef struct proto_out {
 
 void proto_free(proto_out *out);
 
-/* Append an element of a packed list, between proto_begin and proto_end. */
+/* Append an element to a packed list, between proto_begin and proto_end. */
 void proto_put_varint(proto_out *out, uint64_t value);
 void proto_put_fixed32(proto_out *out, uint32_t value);
 
-/* Appends a field of bytes. */
+/* Appends a field of type PROTO_BYTES. */
 void proto_put_bytes(proto_out *out, uint32_t number, const void *bytes,
                      size_t n);
 
 /*
- * Begin and end a field of bytes, a message or a packed list, whose contents
- * are appended in between.  Calls can be nested.  Pass the result of
- * proto_begin to proto_end.
+ * Begin and end a field of bytes, a message or a packed list.  Append its
+ * contents in between; fields can be nested.  Pass the result of proto_begin to
+ * proto_end.
  */
 size_t proto_begin(proto_out *out, uint32_t number);
 void proto_end(proto_out *out, size_t begun);

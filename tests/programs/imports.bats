@@ -101,9 +101,9 @@ put() {
  declares"
     spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" \
         x.bin 0 4 1
-    spoilt "x.bin: byte 4: unknown llm.c version 7: only 1 goes with magic\
+    spoilt "x.bin: byte 4: unknown llm.c version 7: expected 1 for magic\
  number 20240520" x.bin 0 4 20240520 7
-    spoilt "x.bin: byte 4: unknown llm.c version 1: only 7 goes with magic\
+    spoilt "x.bin: byte 4: unknown llm.c version 1: expected 7 for magic\
  number 20240801" x.bin 0 4 20240801 1
     spoilt "x.bin: byte 8: the number of tokens is negative" \
         x.bin 0 4 20240520 1 $((0x80000003))
@@ -338,7 +338,7 @@ numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
     make_file npy x.npy i4 '[[[1]]]'
     bad "x.npy: byte 68: an array of more than two dimensions"
     make_file npy x.npy i4 '3'
-    bad "x.npy: byte 62: an array without dimensions"
+    bad "x.npy: byte 62: an array of zero dimensions"
     "$PYTHON_NUMPY" -c '
 import numpy
 numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
@@ -614,7 +614,7 @@ with open("wanted", "wb") as file:
         spoilt "x.idx: byte 78: $why $n of 3, after 0" x.idx 78 8 $n
     done
     spoilt "x.idx: byte 86: $why 2 of 3, after 3" x.idx 78 8 3 2
-    spoilt "x.idx: byte 94: the documents end at 2 of 3 sequences" \
+    spoilt "x.idx: byte 94: the documents end at sequence 2 of 3" \
         x.idx 78 8 2 2
 }
 
@@ -631,7 +631,8 @@ tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
     is 1 "tokcat: x.bin: No such file or directory" tokcat --from=megatron x
     mkfifo x.bin
     : >x.bin &
-    is 1 "tokcat: x.bin: not a regular file, which this form needs" \
+    is 1 "tokcat: x.bin: not a regular file: this form cannot be read as a\
+ stream" \
         tokcat --from=megatron x
     wait
     rm x.idx
@@ -691,10 +692,12 @@ with open("wanted", "wb") as file:
  ${why/2/4}" -t u32
     spoilt "x.ds.index: byte 16: the last document ends at token 4, $why" \
         x.ds.index 8 8 4
-    spoilt "x.ds.index: byte 0: invalid document: of 3 tokens, it starts at 0\
+    spoilt "x.ds.index: byte 0: invalid document in a file of 3 tokens: it\
+ starts at 0\
  and ends at 4" x.ds.index 0 8 4 3
     { u64 2 1; tail -c 8 good; } >x.ds.index
-    bad "x.ds.index: byte 8: invalid document: of 3 tokens, it starts at 2\
+    bad "x.ds.index: byte 8: invalid document in a file of 3 tokens: it\
+ starts at 2\
  and ends at 1"
     { cat good; u8 0; } >x.ds.index
     bad "x.ds.index: byte 17: the file ends within an 8-byte document end"
@@ -702,7 +705,8 @@ with open("wanted", "wb") as file:
         x.ds.index 0
     cp good x.ds.index
     u8 1 >>x.ds.loss
-    bad "x.ds.loss: byte 4: the file ends, but there are 3 tokens"
+    bad "x.ds.loss: byte 4: the file ends, but it must have one byte for each\
+ of the 3 tokens"
     u8 0 1 2 >x.ds.loss
     bad "x.ds.loss: byte 2: 2 is not 0 or 1"
     rm x.ds.index
@@ -840,7 +844,7 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
     flip x $((n + 40))
     bad "x: record 1 at byte $n: the record's checksum does not match"
     for short in $((n + 11)) $((2 * n - 1)); do
-        begun "x: record 1 at byte $n: the file ends within it, at byte\
+        begun "x: record 1 at byte $n: the file ends within the record, at byte\
  $short" x $short
     done
     gzip -c good >x
@@ -913,11 +917,11 @@ END
 
 @test "tfrecord: lists whose lengths disagree" {
     bad_samples <<END
-input_mask has length 4, input_ids has length 5|"input_mask": [1,1,1,0]
-segment_ids has length 6, input_ids has length 5|"segment_ids": [0,0,0,0,0,0]
-masked_lm_ids has length 1, masked_lm_positions has length 2|\
+input_mask has length 4, but input_ids has length 5|"input_mask": [1,1,1,0]
+segment_ids has length 6, but input_ids has length 5|"segment_ids": [0,0,0,0,0,0]
+masked_lm_ids has length 1, but masked_lm_positions has length 2|\
 "masked_lm_ids": [7]
-masked_lm_weights has length 3, masked_lm_positions has length 2|\
+masked_lm_weights has length 3, but masked_lm_positions has length 2|\
 "masked_lm_weights": [1.0, 0.0, 0.0]
 next_sentence_labels: 2 values, expected one|"next_sentence_labels": [1, 1]
 next_sentence_labels: 0 values, expected one|"next_sentence_labels": []

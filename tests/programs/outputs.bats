@@ -193,7 +193,7 @@ is_removed() {
     cat x >&7
     exec 7>&-
     wait "$job" || grep -q "^packstream: y: replaced since the job started,\
- and the sandbox allows only the file of that time: use --no-sandbox\$" err
+ and the sandbox allows only the earlier file: use --no-sandbox\$" err
     # Without a sandbox it is read.
     [ -s err ] || packstat -q --verify --against=x --against=x o
 }
@@ -348,7 +348,7 @@ keeps_aside() {
         "${packing[@]}" -o f.new.old --rejects=f in.tok
     keeps_aside 'f.new.old: is also an input: choose another output' \
         tokshuf -q --split=1:f,1:g f.new.old
-    keeps_aside 'f.new.old: named for two outputs: give each its own name' \
+    keeps_aside 'f.new.old: used for two outputs: give each its own name' \
         tokshuf -q --split=1:f,1:f.new.old in.tok
     keeps_aside 'f.new.old: exists already: rename or remove it' \
         tokshuf -q --split=1:g,1:f in.tok

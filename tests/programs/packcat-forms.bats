@@ -331,7 +331,7 @@ END
         '{"input_ids":[1,2],"seq_lengths":[2,3]}' --channel=seq_lengths:i32
     "${abs_top_builddir:?}/tests/gen/edge_values" f32 3f800000 7f800000 |
         packstream -q -L 1 >a.pks
-    refused 65 "a.pks: pack 1: channel 'x' holds an infinity" \
+    refused 65 "a.pks: pack 1: channel 'x' has an infinity" \
         into out packcat --to=trl a.pks
     [ "$(cat out)" = '{"input_ids":[0],"seq_lengths":[1],"x":[1.0]}' ]
     # Without labels, or with aligned ones, nothing can be misread.

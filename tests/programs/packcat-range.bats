@@ -89,8 +89,8 @@ gives() {
         18446744073709551616: 000000000000000000000000000000000001:2; do
         refused 64 "--range=$bad: must be A:B" packcat --range="$bad" x.pks
     done
-    refused 64 '--range=5: must be A:B, A: or :B, for packs A up to B, B '\
-'excluded: 5:6 is pack 5 alone' packcat --range=5 x.pks
+    refused 64 '--range=5: must be A:B, A: or :B, for packs A to B - 1: 5:6 '\
+'is only pack 5' packcat --range=5 x.pks
     refused 64 '--range: needs a value' packcat --range
     refused 64 'order of the packs' packcat --range=1: --order=input x.pks
 }

@@ -285,11 +285,11 @@ shown() {
 
 @test "an infinity is refused, after the sequences before it" {
     edge f32 3f800000 40000000 7f800000 3f800000 >a.pks
-    refused 65 "a.pks: sequence 2: channel 'x' holds an infinity" \
+    refused 65 "a.pks: sequence 2: channel 'x' has an infinity" \
         into out packcat --to=jsonl a.pks
     printf '{"input_ids":[%d],"x":[%d.0]}\n' 0 1 1 2 | diff -u - out
     edge f64 0 fff0000000000000 >a.pks
-    refused 65 "a.pks: sequence 1: channel 'x' holds an infinity" \
+    refused 65 "a.pks: sequence 1: channel 'x' has an infinity" \
         into out packcat --to=jsonl a.pks
     [ "$(wc -l <out)" -eq 1 ]
     # Only JSON lacks it.

@@ -394,10 +394,10 @@ none_made() {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     : | packstream -q -L 32 -d 4 >none.pks 2>/dev/null
     for start in 2 18446744073709551615; do
-        none_made "--start=$start: the last step is 1" \
+        none_made "--start=$start: out of range: the last step is 1" \
             -n 4 -b 3 --start=$start x.pks
     done
-    none_made '--start=1: the last step is 0' \
+    none_made '--start=1: out of range: the last step is 0' \
         -n 4 -b 3 --start=1 --last=drop x.pks
     none_made 'there are 23 packs for 24 ranks' -n 24 -b 1 --start=9 x.pks
     none_made "23 packs do not fill a step of 24, and --last=drop would drop \
@@ -486,7 +486,7 @@ all" -n 4 -b 6 --last=drop x.pks
             "${deal[@]}" x.pks cut.pks
         speaker=packdeal refused 1 'missing: No such file' \
             "${deal[@]}" x.pks missing
-        speaker=packdeal refused 65 '--start=7: the last step is 6' \
+        speaker=packdeal refused 65 '--start=7: out of range: the last step is 6' \
             "${deal[@]}" -n 3 -b 12 --start=7 x.pks
         speaker=packdeal refused 65 'packs for 9999 ranks' \
             "${deal[@]}" -n 9999 --start=1 x.pks
@@ -577,7 +577,7 @@ over_mean() {
     speaker=packdeal refused 65 'stdin: --window needs a regular file, '\
 'uncompressed or from packstream --zstd' \
         sh -c 'cat x.pks | packdeal -q -n 3 -b 4 --window=2 --rank=0'
-    speaker=packdeal refused 65 '--start=99: the last step is ' \
+    speaker=packdeal refused 65 '--start=99: out of range: the last step is ' \
         packdeal -q -n 3 -b 4 --window=5 --start=99 --rank=0 x.pks
     speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --window=3 \
         --cost=0:18446744073709551615 x.pks
@@ -882,7 +882,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     bad_option '--epoch needs --seed' -n 2 -b 2 --rank=0 --epoch=0
     bad_option '--seed=x: must be a number from 0 to 18446744073709551615' \
         -n 2 -b 2 --rank=0 --seed=x
-    bad_option '-o: is empty' -n 2 -b 2 --rank=0 -o ''
+    bad_option '-o: the name is empty' -n 2 -b 2 --rank=0 -o ''
     bad_option '-o: --list writes no shares' -n 2 -b 2 --list -o r%d
     bad_option '-o: --steps writes no shares' -n 2 -b 2 --steps -o r%d
 }
@@ -1017,7 +1017,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     ln -s dir d0
     ln -s dir d1
     echo old >dir/r
-    speaker=packdeal refused 1 'd1/r.new: named for two outputs: give each '\
+    speaker=packdeal refused 1 'd1/r.new: used for two outputs: give each '\
 'its own name' \
         packdeal -q -n 2 -b 4 -o d%d/r x.pks
     [ "$(cat dir/r)" = old ]

@@ -146,8 +146,8 @@ beyond() {
 
 @test "overlong sequences are counted without overflow" {
     local max=9223372036854775807
-    beyond '4294967296 1\n' '1: length 4294967296 exceeds 4294967295, the '\
-'longest possible' \
+    beyond '4294967296 1\n' '1: length 4294967296 exceeds the maximum, '\
+'4294967295' \
         drop
     beyond "3 $max\n" '1: more than 2^63 - 1 tokens are lost' drop
     beyond "4294967295 4294967296\n" '1: more than 2^63 - 1 tokens are lost' \
@@ -202,12 +202,12 @@ beyond() {
     echo 1 1 | packplan -L "$(seq -s , 64)" --tsv >got
     [ "$(wc -l <got)" -eq 65 ]
     bad_option '--align=8 does not divide the capacity, 12' -L 8,12 --align=8
-    bad_option '--recommend and --plan exclude each other' \
+    bad_option '--recommend and --plan cannot be combined' \
         -L 8 --recommend --plan
-    bad_option '--recommend and --scaling exclude each other' \
+    bad_option '--recommend and --scaling cannot be combined' \
         -L 8 --scaling --recommend
-    bad_option '--plan is for one capacity' -L 8,9 --plan -a ffd
-    bad_option '--tsv and --json exclude each other' -L 8,9 --tsv --json
+    bad_option '--plan needs a single capacity' -L 8,9 --plan -a ffd
+    bad_option '--tsv and --json cannot be combined' -L 8,9 --tsv --json
     bad_option '-L 8,9,8: contains a capacity twice' -L 8,9,8
     bad_option '-L 1000,1k: contains a capacity twice' -L 1000,1k
     why=' cannot be used with --recommend or several capacities, which use'

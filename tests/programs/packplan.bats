@@ -430,8 +430,8 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
 --batch|0|must be a number from 1 to 65536
 --batch|65537|must be a number from 1 to 65536
 --devices|0|must be numbers from 1 to 1048576, separated by commas
---short-weight|0|must be above 0 and at most 1
---short-weight|1.1|must be above 0 and at most 1
+--short-weight|0|must be greater than 0 and at most 1
+--short-weight|1.1|must be greater than 0 and at most 1
 --short-length|x|must be a number from 0 to 16777216
 --align|0|must be a number that divides the capacity
 --align|16777217|must be a number that divides the capacity
@@ -444,15 +444,15 @@ END
 }
 
 @test "options that cannot be combined" {
-    bad_option '--plan and --scaling exclude each other' \
+    bad_option '--plan and --scaling cannot be combined' \
         -L 8 -a ffd --plan --scaling
-    bad_option '--tsv and --json exclude each other' -L 8 --tsv --json
+    bad_option '--tsv and --json cannot be combined' -L 8 --tsv --json
     bad_option '--plan cannot be combined with --tsv or --json' -L 8 -a ffd --plan --json
-    local why='is for one algorithm and one depth: give -a and -d'
+    local why='needs one algorithm and one depth: use -a and -d'
     bad_option "--plan $why" -L 8 --plan
     bad_option "--plan $why" -L 8 --plan -a ffd -d 1,2
     bad_option "--scaling $why" -L 8 --scaling -a all
-    bad_option '--overhead: needs one value for all depths, or one for each' \
+    bad_option '--overhead needs one value for all depths, or one for each' \
         -L 8 -d 1,2 --overhead=1,2,3
 }
 

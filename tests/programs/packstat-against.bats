@@ -339,7 +339,7 @@ x.pks framed records are framed, not raw
 framed.pks x records are raw, not framed
 framed.pks framed32 tokens are u32, not u16
 framed.pks vocab vocab_size is 7000, not none
-framed.pks channels channel 'source' is additional
+framed.pks channels unexpected channel 'source'
 END
     fails 65 "*not the input of these packs: tokens are u32, not u16" \
         --verify -t u32 --against=wide.tok x.pks
@@ -369,8 +369,8 @@ record 1 at byte 10 of y.tok*" --against=y.tok
     # The totals still balance with sequence 1 dropped instead of 0.
     tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as \
 record 0 at byte 0 of x.tok
-packstat: x.pks: pack 0 $at: sequence 1 is in no pack up to \
-this: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
+packstat: x.pks: pack 0 $at: sequence 1 is not in any pack \
+so far: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
 }
 
 @test "ten differences are reported and the others counted" {
@@ -379,7 +379,7 @@ this: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
     packstream -q -L 8 -o x.pks x.tok
     run -65 packstat --verify --against=y.tok x.pks
     [ "${#lines[@]}" -eq 11 ]
-    [[ ${lines[10]} == "packstat: x.pks: ... and "*" more" ]]
+    [[ ${lines[10]} == "packstat: x.pks: ... and "*" more faults" ]]
 }
 
 # ------------------------------------- packs that were tampered with
@@ -411,17 +411,17 @@ sequence * is 9, not * as in record * at byte * of x.tok" \
     packs -L 4
     sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
     differs x.pks "pack 0 $at: 'labels' of token 1 of sequence 0 \
-is not as in record 0 at byte 264 of y.tok" --against=y.tok
+differs from record 0 at byte 264 of y.tok" --against=y.tok
     sed 's/8}/9}/' x.jsonl | tokcat -q --from=jsonl >y.tok
     differs x.pks "pack 0 $at: 'weight' of sequence 1 \
-is not as in record 1 at byte 284 of y.tok" --against=y.tok
+differs from record 1 at byte 284 of y.tok" --against=y.tok
 }
 
 @test "a watermark that leaves no more sequences" {
     fives
     poke x.pks "2 watermark" 12
-    differs x.pks "*pack 2 in the block *: sequence * is in no pack up to \
-this: record * at byte * of x.tok*" --against=x.tok
+    differs x.pks "*pack 2 in the block *: sequence * is not in any pack \
+so far: record * at byte * of x.tok*" --against=x.tok
     cp good.pks x.pks
     poke x.pks "2 watermark" 18446744073709551615
     differs x.pks "*sequence 12 should be in the input, but x.tok ends \
@@ -432,7 +432,7 @@ before record 12*" --against=x.tok
     { record16 1 2; record16 3; } >x.tok
     packstream -q -L 4 --overlong=split -o x.pks x.tok
     record16 4 5 6 7 8 >>x.tok
-    tampered "END of stream 0: sequence 2 is in no pack up to this: \
+    tampered "END of stream 0: sequence 2 is not in any pack so far: \
 record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
         "end rejected_sequences" 1 "end rejected_tokens" 5
 }
@@ -459,7 +459,7 @@ pieces() {
 
 @test "incomplete pieces, or pieces of another sequence" {
     pieces "2 piece_off 0" 8
-    differs x.pks "*token 8 of sequence 0 comes again*" --against=x.tok
+    differs x.pks "*token 8 of sequence 0 is repeated*" --against=x.tok
     pieces "2 piece_off 0" 17 "0 full_len 0" 25 "1 full_len 0" 25 \
         "2 full_len 0" 25
     differs x.pks "*pack 0 $at: sequence 0 has 25 tokens, not 24 \
@@ -471,14 +471,14 @@ as record 0 at byte 0 of x.tok*" --against=x.tok
 @test "totals that are consistent but do not match the input" {
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packs -L 3 --overlong=drop
-    tampered "END of stream 0: input_tokens is 12, but the \
-input makes 11
-packstat: x.pks: END of stream 0: rejected_tokens is 10, but the \
-input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
+    tampered "END of stream 0: input_tokens is 12, but must \
+be 11 for this input
+packstat: x.pks: END of stream 0: rejected_tokens is 10, but must \
+be 9 for this input" "end rejected_tokens" 10 "end input_tokens" 12
     packs -L 3 --overlong=truncate
-    tampered "END *: truncated_sequences is 1, but the input makes 2" \
+    tampered "END *: truncated_sequences is 1, but must be 2 for this input" \
         "end truncated_sequences" 1
-    tampered "END *: truncated_tokens is 4, but the input makes 3" \
+    tampered "END *: truncated_tokens is 4, but must be 3 for this input" \
         "end truncated_sequences" 2 "end truncated_tokens" 4 \
         "end input_tokens" 12
 }
@@ -552,7 +552,7 @@ r.tok with the reason 1: record 0 at byte 0 of x.tok*" \
     differs x.pks "pack * in the block *: sequence 2 was dropped, but is not \
 in few.tok: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=few.tok
-    differs few.pks "pack * in the block *: sequence 2 is in packs whole, but \
+    differs few.pks "pack * in the block *: sequence 2 is completely in packs, but \
 in r.tok with the reason 1: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=r.tok
     { cat x.tok; record16 1 2 3 4; } >long.tok
@@ -563,7 +563,7 @@ sequence 3, is beyond the end of the input" \
     cp x.tok other.tok
     flip other.tok 6
     packstream -q -L 3 --overlong=drop --rejects=other.r other.tok >/dev/null
-    differs x.pks "*of other.r, sequence 0, is not as it was in the \
+    differs x.pks "*of other.r, sequence 0, differs from the \
 input*" --against=x.tok --rejects=other.r
 }
 
@@ -591,7 +591,7 @@ the reason 1: record 2 at byte 16 of x.tok" \
 record 1 at byte 8 of x.tok" --empty --against=x.tok --rejects=e.tok
     # A valid sequence cannot be missing.
     { record16 1 2; record16 3 8; record16 4 5 6 9; u32 0; record16 7; } >y.tok
-    differs x.pks "*sequence 1 is in no pack up to this: record 1 at byte 8 \
+    differs x.pks "*sequence 1 is not in any pack so far: record 1 at byte 8 \
 of y.tok*" --empty --against=y.tok
 }
 

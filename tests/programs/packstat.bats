@@ -569,7 +569,7 @@ eights() {
     eights 5
         # Its own id 3 is then missing, which must not be reported as well.
     damaged eights.pks "pack 3 $at: \
-token 0 of sequence 2 comes again; it was in pack 2" \
+token 0 of sequence 2 is repeated; it was in pack 2" \
         "3 seq_id 0" 2 "all watermark" 0
 }
 
@@ -591,7 +591,7 @@ pieces() {
 @test "--verify: pieces that do not make a complete sequence" {
     pieces 0 24 8 24 8 24
     refused x.pks "*pack 2 $at: \
-token 8 of sequence 0 comes again; it was in pack 1
+token 8 of sequence 0 is repeated; it was in pack 1
 packstat: x.pks: pack 2 $at: sequence 0: its tokens from 16 to \
 its end at 24 are in no pack"
     pieces 0 24 8 24 17 24
@@ -636,7 +636,7 @@ stuck() {
     packstat --verify -q x.pks
     poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
     refused x.pks "pack 4999 in the block *: \
-token 0 of sequence 1 comes again; it was in pack 1"
+token 0 of sequence 1 is repeated; it was in pack 1"
 }
 
 @test "--verify continues after a fault" {
@@ -657,8 +657,8 @@ token 0 of sequence 1 comes again; it was in pack 1"
     cp eights.pks y.pks
     run -65 packstat --verify x.pks y.pks
     [ "${#lines[@]}" -eq 22 ]
-    [ "${lines[10]}" = "packstat: x.pks: ... and 3 more" ]
-    [ "${lines[21]}" = "packstat: y.pks: ... and 3 more" ]
+    [ "${lines[10]}" = "packstat: x.pks: ... and 3 more faults" ]
+    [ "${lines[21]}" = "packstat: y.pks: ... and 3 more faults" ]
 }
 
 @test "--verify: faults before a cut are reported, and so is the cut" {

@@ -76,7 +76,7 @@ framed() {
 --pad-id|-1 4294967295|must be a token id
 -M|0 64MB|must be a number of bytes from 1, such as 64Mi
 --shuffle|0 1e3|must be a number from 1 to 18446744073709551615
---shuffle|18446744073709551616|exceeds the largest number, 18446744073709551615
+--shuffle|18446744073709551616|exceeds the maximum, 18446744073709551615
 --flush-every|0|must be a number of records from 1
 --flush-idle|0 31536000001|must be a number of milliseconds from 1 to 31536000000
 -a|best|must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat
@@ -152,11 +152,11 @@ END
     framed 1,2,3 >x
     packstream -L 4 x >out
     packstream -L 4 -t u16 x | cmp - out
-    bad_option "x: the records hold u16 tokens, not u32" -L 4 -t u32
+    bad_option "x: the records have u16 tokens, not u32" -L 4 -t u32
     echo 70000 | tokcat --from=ids -t u32 >x
     packstream -L 4 x >out
     packstream -L 4 -t u32 x | cmp - out
-    bad_option "x: the records hold u32 tokens, not u16" -L 4 -t u16
+    bad_option "x: the records have u32 tokens, not u16" -L 4 -t u16
 }
 
 @test "the pad id is the option's, otherwise the records', otherwise 0" {
@@ -383,7 +383,7 @@ END
  newer packstream" 24 Q 1
     header "the stream uses unknown features (incompat flags\
  0x8000000000000000): use a newer packstream" 24 Q 0x8000000000000000
-    header "tokens of 3 bytes" 40 B 3
+    header "invalid size: tokens of 3 bytes" 40 B 3
     # A newer minor version and compatible features change nothing.
     cp good x
     check edit x 14 H 9 32 Q 0xff
@@ -480,11 +480,11 @@ EOF
     packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
     # Rejects to stdout, packs to a file; but not both to one file.
     packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
-    is 1 "packstream: stdout: named for two outputs: give each its own name" \
+    is 1 "packstream: stdout: used for two outputs: give each its own name" \
         packstream -L 2 --overlong=drop --rejects=- x
     [ -z "$output" ]
     cp x same
-    is 1 "packstream: same: named for two outputs: give each its own name" \
+    is 1 "packstream: same: used for two outputs: give each its own name" \
         packstream -L 2 --overlong=drop --rejects=same -o same x
     cmp x same
     # Without any rejects.

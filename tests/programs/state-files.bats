@@ -173,9 +173,9 @@ x" ]
         # exists.
         eventually test -e far/s.new
         absent link.new other/link.new
-        refused 1 "far/s: locked: another job saves its state here" \
+        refused 1 "far/s: locked: another job is saving its state here" \
             --state=far/s -o o x
-        refused 1 "other/link: locked: another job saves its state here" \
+        refused 1 "other/link: locked: another job is saving its state here" \
             --state=other/link -o o x
         kill -9 "$waiting"
         exec 5>&-
@@ -417,10 +417,10 @@ with_helper() {
     job -o wanted x
     begin --state=s --resume > >(cat >out)
     eventually test -s s
-    refused 1 "s: locked: another job saves its state here" --state=s -o else x
-    refused 1 "s: locked: another job saves its state here" --state=s --resume \
+    refused 1 "s: locked: another job is saving its state here" --state=s -o else x
+    refused 1 "s: locked: another job is saving its state here" --state=s --resume \
         -o else x
-    refused 1 "./s: locked: another job saves its state here" --state=./s x
+    refused 1 "./s: locked: another job is saving its state here" --state=./s x
     eventually test -e s.new
     [ ! -e else ]
     finish

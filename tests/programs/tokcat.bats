@@ -544,23 +544,23 @@ while at < len(data):
     echo >x
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     bad_first '{"input_ids":[],"x":[1]}' \
-        ", column 21: x has length 1, input_ids has length 0$(remedy x)"
+        ", column 21: x has length 1, but input_ids has length 0$(remedy x)"
 }
 
 @test "jsonl: broken JSON" {
     bad_json '{"input_ids":[1}' \
-        ", column 16: ',' or ']' expected near '}'"
+        ", column 16: expected ',' or ']' near '}'"
     bad_json '{"input_ids":[5]' \
-        ", column 17: ',' or '}' expected at the end of the line"
-    bad_json '{"input_ids":[5],}' ", column 18: '\"' expected near '}'"
-    bad_json '{"input_ids"' ", column 13: ':' expected at the end of the line"
-    bad_json '{"input_ids":[5],"labels":[tru],"score":2}' ", column 28: a\
- value expected near 'tru],\"score\":2}'"
-    bad_json '{"input_ids":[5],"labels":[1],"score":1.}' ", column 41: a\
- digit expected near '}'"
-    bad_json 'x' ", column 1: '{' expected near 'x'"
-    bad_json "$good x" ", column 42: the end of the line expected near 'x'"
-    bad_json "$good$good" ", column 41: the end of the line expected near\
+        ", column 17: expected ',' or '}' at the end of the line"
+    bad_json '{"input_ids":[5],}' ", column 18: expected '\"' near '}'"
+    bad_json '{"input_ids"' ", column 13: expected ':' at the end of the line"
+    bad_json '{"input_ids":[5],"labels":[tru],"score":2}' ", column 28:\
+ expected a value near 'tru],\"score\":2}'"
+    bad_json '{"input_ids":[5],"labels":[1],"score":1.}' ", column 41:\
+ expected a digit near '}'"
+    bad_json 'x' ", column 1: expected '{' near 'x'"
+    bad_json "$good x" ", column 42: expected the end of the line near 'x'"
+    bad_json "$good$good" ", column 41: expected the end of the line near\
  '{\"input_ids\":[5]'"
     bad_json '{"input_ids":[5],"input_ids":[6]}' \
         ", column 18: duplicate key near '\"input_ids\":[6]}'"
@@ -645,7 +645,7 @@ END
 @test "jsonl: deep nesting is refused, or ignored at any depth" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
-    local why="tokcat: x: line 1, column 100022: ']' or '}' expected at the"
+    local why="tokcat: x: line 1, column 100022: expected ']' or '}' at the"
     is 65 "$why end of the line" tokcat --from=jsonl x
     is 65 "$why end of the line" tokcat --from=jsonl --ignore=x x
     { cat x; head -c 100000 /dev/zero | tr '\0' ']'; echo '}'; } >y
@@ -660,7 +660,7 @@ END
     remedy+=' or name the key of token ids with --ids-key'
     local long
     long=$(printf 'n%.0s' {1..40})
-    bad_json '[1,2]' ", column 1: '{' expected near '[1,2]'"
+    bad_json '[1,2]' ", column 1: expected '{' near '[1,2]'"
     bad_json '{"labels":[1],"score":2}' ": no key 'input_ids' (keys: labels,\
  score)$remedy"
     bad_json '{"input_ids":5,"labels":[1],"score":2}' \
@@ -700,13 +700,13 @@ END
 
 @test "jsonl: every line must have the same columns" {
     bad_json '{"input_ids":[1,2],"labels":[1],"score":2}' \
-        ", column 29: labels has length 1, input_ids has length 2$(
+        ", column 29: labels has length 1, but input_ids has length 2$(
             remedy labels)"
     bad_json '{"input_ids":[1],"labels":[1,2],"score":2}' \
-        ", column 27: labels has length 2, input_ids has length 1$(
+        ", column 27: labels has length 2, but input_ids has length 1$(
             remedy labels)"
     bad_json '{"input_ids":[1],"labels":[],"score":2}' \
-        ", column 27: labels has length 0, input_ids has length 1$(
+        ", column 27: labels has length 0, but input_ids has length 1$(
             remedy labels)"
     bad_json '{"input_ids":[1],"score":2}' \
         ": no key 'labels', which the first record has$(remedy labels)"
@@ -722,7 +722,7 @@ END
     bad_first '{"input_ids":[1],"x":[1]}' \
         ": no key 'y', which --channel declares" --channel=y:u8
     bad_first '{"input_ids":[1,2,3],"x":[1,3]}' \
-        ", column 26: x has length 2, input_ids has length 3$(remedy x)"
+        ", column 26: x has length 2, but input_ids has length 3$(remedy x)"
 }
 
 @test "jsonl: values that a channel cannot hold" {
@@ -820,7 +820,7 @@ END
     # Labels and declared channels cannot be ignored.
     bad_first '{"input_ids":[1],"labels":null}' ", column 27: labels: null\
  needs a channel of floats, but the channel is i32$(typed labels)"
-    bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0,\
+    bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0, but\
  input_ids has length 1$(remedy x)" --channel=x:f32
     local key
     for key in a-b 1a '' _a tokens cu a23456789012345678901234; do

@@ -185,7 +185,7 @@ share() {
     exec 4>in
     head -c 400 a.tok >&4
     eventually test -s s
-    is 1 'tokmix: s: locked: another job saves its state here' \
+    is 1 'tokmix: s: locked: another job is saving its state here' \
         mixing a.tok b.tok c.tok -o out
     is 1 'tokmix: out: locked: another job is writing '\
 'it' \

@@ -140,7 +140,7 @@ tokmix: b.tok: 9 sequences, 18 tokens, share 0.6000 of 0.7500' \
 {"input_ids":[1,2,3],"from":0}
 END
     tokcat --from=ids <<<'1 2' >c
-    refused 64 'c: the records hold u16 tokens, not u32' tokmix -t u32 1=c
+    refused 64 'c: the records have u16 tokens, not u32' tokmix -t u32 1=c
 }
 
 @test "channels are copied, and one more has the source" {

@@ -181,7 +181,7 @@ shuffling() {
     exec 4>in
     head -c 400 a.tok >&4
     eventually test -s s
-    is 1 'tokshuf: s: locked: another job saves its state here' \
+    is 1 'tokshuf: s: locked: another job is saving its state here' \
         shuffling a.tok b.tok -o out
     is 1 'tokshuf: out: locked: another job is '\
 'writing it' \

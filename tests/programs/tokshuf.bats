@@ -115,22 +115,22 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 './x: named for two outputs: give each its own name' \
+    refused 1 './x: used for two outputs: give each its own name' \
         tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y: named for two outputs: give each its own name' \
+    refused 1 './y: used for two outputs: give each its own name' \
         tokshuf --split=1:y,1:./y a.tok
     # Another output must not have a temporary name.
     echo old >y.new
-    refused 1 'y.new: named for two outputs: give each its own name' \
+    refused 1 'y.new: used for two outputs: give each its own name' \
         tokshuf --split=1:y.new,1:./y a.tok
-    refused 1 './y.new: named for two outputs: give each its own name' \
+    refused 1 './y.new: used for two outputs: give each its own name' \
         tokshuf --split=1:y,1:x,1:./y.new a.tok
     [ "$(cat y.new)" = old ]
     absent y y.new.new x.new
     rm y.new
     run -1 bash -c 'set -o pipefail
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
-    [ "$output" = 'tokshuf: /dev/stdout: named for two outputs: give each its '\
+    [ "$output" = 'tokshuf: /dev/stdout: used for two outputs: give each its '\
 'own name' ]
     refused 1 'a.tok: is also an input: choose another output' \
         tokshuf --split=1:x,1:a.tok a.tok
@@ -250,7 +250,7 @@ ids() {
     tokshuf -t u32 --no-shuffle --by-length=2 x |
         cmp - <(record32 4; record32 1 2 3)
     bert_lines 50 20 | tokcat --from=jsonl >x
-    refused 64 'x: the records hold u16 tokens, not u32' tokshuf -t u32 x
+    refused 64 'x: the records have u16 tokens, not u32' tokshuf -t u32 x
     jsonl() {
         packstream -q -L 64 -a none "$@" | packcat --to=jsonl
     }

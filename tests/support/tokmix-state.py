@@ -232,8 +232,8 @@ def ended():
     tokmix(*kept(options))
     good = read("b")
     write("b", good + good)
-    refused(65, "b: changed since the state was saved: had %d bytes when it "
-                "was read, has %d" % (
+    refused(65, "b: changed since the state was saved: it had %d bytes when it "
+                "was read, and now has %d" % (
         len(good), 2 * len(good)), *options)
     write("b", good)
     tokmix(*kept(options))

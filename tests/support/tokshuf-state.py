@@ -264,7 +264,7 @@ def options(module):
         refused(64, "an output count of 2, not 1", ["-o", "out"])
         refused(64, "a share of 3/4 for out, not 2/3",
                 ["--split=2:out,1:out2"])
-        refused(64, "the records hold u32 tokens, not u16" if phase else "u16",
+        refused(64, "the records have u32 tokens, not u16" if phase else "u16",
                 mine, "-tu16")
         tokshuf("--state=s", *mine, *INPUTS, status=64,
                 told="s: exists already: use --resume to continue from it")

@@ -543,7 +543,7 @@ open("locked", "w").close()
 time.sleep(60)' &
     pid=$!
     : <locked
-    unwritable 1 "s: locked: another job saves its state here" s
+    unwritable 1 "s: locked: another job is saving its state here" s
     [ -e s.new ]
     kill "$pid"
     wait "$pid" || true

@@ -34,9 +34,9 @@ extern "C" {
 #define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* bytes per record */
 #define PS_MAX_CHANNELS 23                        /* user channels */
 #define PS_MAX_FIELDS 28                          /* built-in + channels */
-#define PS_NAME_BYTES 24                          /* bytes, with the NUL */
+#define PS_NAME_BYTES 24                          /* including the NUL */
 
-/* "No such token id" and "unknown count", on disk and in structures. */
+/* A token id that is not defined, and an unknown count; also on disk. */
 #define PS_NO_ID UINT32_MAX
 #define PS_UNKNOWN UINT64_MAX
 
@@ -95,11 +95,11 @@ const char *ps_result_text(ps_result code);
 const char *ps_version(void);
 
 /*
- * Guesses the type of a file from its first `n` bytes, of which at most
- * PS_RECOGNIZE_BYTES are examined.  Returns a static string for a message, such
- * as "Parquet" or "JSON (see tokcat --from=jsonl)", or NULL if the type is
- * unknown.  Raw token records are misidentified only if their first count
- * happens to equal a known magic.
+ * Guesses the type of a file from its first `n` bytes.  At most
+ * PS_RECOGNIZE_BYTES of them are examined.  Returns a static string for a
+ * message, such as "Parquet" or "JSON (see tokcat --from=jsonl)", or NULL if
+ * the type is unknown.  Raw token records are misidentified only if their first
+ * count happens to equal a known magic number.
  */
 #define PS_RECOGNIZE_BYTES 8
 const char *ps_recognize(const void *bytes, size_t n);

@@ -22,41 +22,40 @@ extern "C" {
  *
  * Attention kernels for sequences of different lengths take an array of
  * boundaries, `cu`: span i consists of rows cu[i] to cu[i + 1] - 1, and rows
- * attend only within their span.  A pack's boundaries follow from its sequence
- * starts.  A batch concatenates those of its packs.
+ * attend only within their span.  The boundaries of a pack are the starts of
+ * its sequences.  A batch concatenates the boundaries of its packs.
  *
- * All functions above the loader are pure: they read no input and allocate no
- * memory.
+ * The functions before the loader read no input and allocate no memory.
  */
 
 typedef enum ps_view {
     /*
      * Sequences without padding: n_seq spans, n_tok rows.  The rows of
      * consecutive packs are adjacent.  If sequences are aligned, a span
-     * includes the gap after its sequence, and n_rows exceeds n_tok.
+     * includes the gap after its sequence, and n_rows can exceed n_tok.
      */
     PS_VIEW_RAGGED,
     /*
-     * All `capacity` rows of each pack in n_seq + 1 spans.  The last span, the
-     * ghost, covers the padding after the sequences, so that a kernel writes
-     * every row.  In a full pack it is empty.
+     * All `capacity` rows of each pack, in n_seq + 1 spans.  The last span,
+     * called the ghost, covers the padding after the sequences, so that a
+     * kernel writes every row.  In a full pack the ghost is empty.
      */
     PS_VIEW_GHOST,
     /*
-     * Like PS_VIEW_GHOST, with empty spans appended up to
-     * ps_max_sequences(info) + 1 per pack.  All shapes are then constant, as
-     * CUDA graphs require.  A constant bound on the longest span is the
-     * capacity or, if the stream's totals are known, the greater of max_seqlen
-     * and capacity - min_fill.
+     * Like PS_VIEW_GHOST, but each pack is filled up with empty spans to
+     * ps_max_sequences(info) + 1 spans.  All shapes are then constant, as CUDA
+     * graphs require.  No span is longer than the capacity.  If the stream's
+     * totals are known, max(max_seqlen, capacity - min_fill) is a tighter
+     * bound.
      */
     PS_VIEW_STATIC
 } ps_view;
 
 /*
  * A view of one or several packs.  The spans of each pack are its sequences,
- * then its ghost and its empty spans if the view has them.  Filled in by
- * ps_pack_view and ps_loader_next, or by a caller who concatenates packs and
- * builds `cu`.
+ * then its ghost and its empty spans if the view has them.  ps_pack_view and
+ * ps_loader_next fill it in.  A caller who concatenates packs and builds `cu`
+ * can also fill it in.
  */
 typedef struct ps_spans {
     ps_view view;
@@ -68,18 +67,18 @@ typedef struct ps_spans {
     uint32_t max_seqlen; /* longest span in rows, ghosts included */
     const int32_t *cu; /* [n_spans + 1], ascending from 0 to n_rows */
     /*
-     * If sequences are aligned, the tokens of each sequence, indexed like
-     * per-sequence elements in ps_spans_gather; the rest of its span is a gap.
+     * Number of tokens of each sequence if sequences are aligned, indexed like
+     * per-sequence elements in ps_spans_gather.  The rest of the span is a gap.
      * NULL if there are no gaps.
      */
     const int32_t *lengths;
 } ps_spans;
 
 /*
- * Fills `spans` for one pack.  The caller provides `cu` with room for n_seq + 2
- * elements, or ps_max_sequences(info) + 2 in PS_VIEW_STATIC, and `lengths` with
- * room for one less.  `lengths` may be NULL if sequences are not aligned.
- * spans->n_seqs points to pack->n_seq.
+ * Fills `spans` for one pack.  The caller provides two arrays: `cu` with room
+ * for n_seq + 2 elements, or ps_max_sequences(info) + 2 in PS_VIEW_STATIC, and
+ * `lengths` with room for one element less.  `lengths` may be NULL if sequences
+ * are not aligned.  spans->n_seqs is set to point to pack->n_seq.
  * PS_OK, PS_ERR_ARGUMENT (unknown view), PS_ERR_LIMIT (PS_VIEW_STATIC: more
  * sequences than ps_max_sequences).
  */
@@ -97,17 +96,21 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
  * ps_max_sequences() slots instead, and the slots beyond its sequences are
  * empty.
  *
- * Gaps after aligned sequences are padding, as ghosts are: they have no
- * segment, label or weight.
+ * Gaps after aligned sequences are padding, like ghosts: they have no segment,
+ * label or weight.
  */
 
-/* Positions of padding rows. */
+/* Position ids of padding rows. */
 typedef enum ps_ghost {
-    PS_GHOST_COUNTS, /* 0, 1, 2, ...: unlike a run of one-token documents */
+    PS_GHOST_COUNTS, /* 0, 1, 2, ...; a run of zeros would look like
+                        documents of one token */
     PS_GHOST_ZERO    /* 0, as in seqio and MaxText */
 } ps_ghost;
 
-/* Positions 0, 1, 2, ... from the start of each span; in gaps by `ghost`. */
+/*
+ * Position ids: 0, 1, 2, ... from the start of each span.  `ghost` selects the
+ * position ids of padding.
+ */
 void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
                         int32_t *positions);
 
@@ -121,7 +124,7 @@ void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
                          int32_t *rows);
 
-/* Elements keep the type of the field. */
+/* Pseudo-type: elements keep the type of the field. */
 #define PS_AS_STORED ((ps_type)0)
 
 /*
@@ -198,10 +201,10 @@ void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
                       float *weights);
 
 /*
- * Rows that have a label, in ascending order, and the sequence number of each
- * (from 0, without empty slots).  `sequences` may be NULL.  Returns their
- * number, which is the `tokens` of ps_spans_targets.  The arrays must have room
- * for it.
+ * Lists the rows that have a label, in ascending order, and the number of the
+ * sequence of each row (from 0; empty slots are not counted).  `sequences` may
+ * be NULL.  Returns the number of rows, which equals the `tokens` of
+ * ps_spans_targets.  The arrays must have room for that many elements.
  */
 uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
                               int32_t ignore, int32_t *rows,
@@ -211,9 +214,9 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  * Packs for trainers: batches
  *
  * A loader reads packs from a ps_pack_reader into a ring of buffers, one batch
- * at a time.  The caller can provide the buffers, for example in pinned memory,
- * so that a single copy moves a batch to a device.  A thread fills them in
- * advance.
+ * at a time.  A thread fills the buffers in advance.  The caller can provide
+ * them, for example in pinned memory, so that a single copy moves a batch to a
+ * device.
  *
  * Ranks that read the same input share it without communication: each group of
  * `ranks` x `packs` packs is divided among them.  By default a rank gets the
@@ -226,17 +229,17 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
 /* Handling of packs at the end that do not fill a batch for every rank. */
 typedef enum ps_last {
     /*
-     * Return them in a shorter last batch.  Ranks without any of them have one
-     * batch less.
+     * Return them in a shorter last batch.  A rank that gets none of them has
+     * one batch fewer than the others.
      */
     PS_LAST_SHORT,
     /* Discard them.  All ranks have the same number of batches, all full. */
     PS_LAST_DROP,
     /*
-     * Return them and fill up with packs of padding.  All ranks have the same
-     * number of batches, all of the same size.  Only in this mode can a batch
-     * have no sequences, on a rank that gets none of the last packs.  Not
-     * available with PS_VIEW_RAGGED.
+     * Return them, and fill up the batch with packs of padding.  All ranks have
+     * the same number of batches, all of the same size.  On a rank that gets
+     * none of the last packs, the last batch has no sequences; this cannot
+     * happen in the other modes.  Not available with PS_VIEW_RAGGED.
      */
     PS_LAST_PAD
 } ps_last;
@@ -252,29 +255,29 @@ typedef struct ps_loader_options {
     ps_last last;
     ps_cost cost;  /* cost model for the assignment; zeros: packs go to ranks in
                       turn */
-    uint32_t keep;    /* batches that stay valid, including the last; 0: 1 */
+    uint32_t keep;    /* number of batches that stay valid, including the last
+                         one; 0: 1 */
     uint32_t buffers; /* number of buffers, keep + 1 to PS_LOADER_BUFFERS.  0:
-                         enough to read ahead, if memory is NULL */
+                         enough to read ahead; only if memory is NULL */
     void *const *memory; /* [buffers], provided by the caller; NULL: the loader
                             allocates them */
     bool no_thread; /* read in ps_loader_next instead of a thread */
 } ps_loader_options;
 
 /*
- * A batch.  All pointers except `heads` point into its buffer.  All counts are
- * in host memory, so none has to be fetched from a device.
+ * A batch.  All pointers except `heads` point into its buffer.  The counts are
+ * not part of the buffer, so they need not be copied back from a device.
  *
- * In PS_VIEW_GHOST and PS_VIEW_STATIC, boundary b of pack p is p * capacity + b
- * in `spans`: row r of pack p is row p * capacity + r of the batch, and a
- * pack's ghost ends where the next pack starts.  In PS_VIEW_STATIC the spans of
- * pack p start at index p * (ps_max_sequences() + 1).  In PS_VIEW_RAGGED there
- * is no padding between packs: boundary b of a pack is b plus the number of
- * rows in earlier packs.  There `cu` indexes the output of ps_spans_gather, not
- * `rows`.
+ * In PS_VIEW_GHOST and PS_VIEW_STATIC, row r of pack p is row p * capacity + r
+ * of the batch, boundaries in `cu` are shifted likewise, and a pack's ghost
+ * ends where the next pack starts.  In PS_VIEW_STATIC the spans of pack p start
+ * at index p * (ps_max_sequences() + 1).  In PS_VIEW_RAGGED there is no padding
+ * between packs: boundary b of a pack is b plus the number of rows in earlier
+ * packs.  In that view `cu` indexes the output of ps_spans_gather, not `rows`.
  */
 typedef struct ps_batch {
-    uint64_t first;   /* number of the first pack over all streams; without a
-                         pack, the number it would have */
+    uint64_t first;   /* number of the first pack over all streams; in a batch
+                         without packs, the number it would have */
     uint32_t n_packs; /* excluding packs of padding */
     uint32_t n_seq;   /* sequences in these packs */
     uint32_t n_tok;   /* tokens in these packs */
@@ -290,9 +293,9 @@ typedef struct ps_batch {
 
 /*
  * Offsets in bytes of the arrays in each buffer.  A buffer is aligned to 16
- * bytes.  M is ps_max_sequences() in PS_VIEW_STATIC.  In the other views it is
- * the most sequences that the capacity can hold, because later streams can have
- * deeper packs.  Parts that a batch does not use are not written.
+ * bytes.  M is ps_max_sequences() in PS_VIEW_STATIC.  In the other views M is
+ * the maximum number of sequences that fit the capacity, because later streams
+ * can have deeper packs.  Parts that a batch does not use are not written.
  */
 typedef struct ps_loader_layout {
     size_t rows;      /* always 0; `packs` rows, info->row_bytes apart */
@@ -319,9 +322,9 @@ typedef struct ps_loader ps_loader;
 /*
  * Creates a loader that reads from `reader`.  The reader may have been resumed
  * with ps_pack_reader_resume, and must outlive the loader.  Until the loader is
- * freed, the only other call allowed on the reader is ps_pack_reader_totals,
- * after ps_loader_next has returned PS_END.  The reader's wait hook is removed,
- * except with no_thread.  `options` is copied; the caller's buffers are in use
+ * freed, the only call allowed on the reader is ps_pack_reader_totals after
+ * ps_loader_next has returned PS_END.  The reader's wait hook is removed unless
+ * no_thread is set.  `options` is copied.  The caller's buffers are in use
  * until the loader is freed.
  * PS_OK, PS_ERR_ARGUMENT (also: the reader has a rank, a buffer is not aligned
  * to 16 bytes, more than PS_MAX_DEAL packs to assign), _LIMIT, _MEMORY, _IO.
@@ -339,8 +342,8 @@ const ps_pack_info *ps_loader_info(const ps_loader *loader);
  * one: with keep = 2, one batch can be copied while the next is processed.
  *
  * Returns PS_END once the whole input has been verified, as ps_pack_reader_next
- * does.  A failure is returned after all batches that were complete before it,
- * and by every later call.
+ * does.  If reading fails, the batches completed before the failure are
+ * returned first; then this call and every later one return the failure.
  * PS_OK, PS_END, and the failures of ps_pack_reader_next.  With a cost, also
  * PS_ERR_LIMIT as ps_pack_cost and ps_deal_make.  In PS_VIEW_STATIC, also
  * PS_ERR_LIMIT if a pack has more sequences than ps_max_sequences().
@@ -349,10 +352,11 @@ PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);
 
 /*
- * Like ps_pack_reader_save: saves the position after the last batch returned,
- * regardless of what was read ahead.  Ranks that have returned equally many
- * batches have identical marks, positioned after the packs of all of them.
- * Such a mark can be resumed with any number of ranks and any `packs`.
+ * Like ps_pack_reader_save, but saves the position after the last batch
+ * returned; packs that were read ahead do not count.  Ranks that have returned
+ * equally many batches have identical marks, positioned after the packs of all
+ * ranks.  A loader can resume from such a mark with any number of ranks and any
+ * `packs`.
  */
 void ps_loader_save(const ps_loader *loader,
                     unsigned char mark[PS_PACK_MARK_BYTES]);

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------
- * Deals
+ * Deals: assignments of packs to ranks
  *
  * R ranks train together with B packs each per step, a global batch of R * B
  * packs, and every step takes as long as its slowest rank.  A deal assigns
@@ -53,8 +53,8 @@ PS_MUST_CHECK ps_result ps_pack_cost(const ps_cost *cost, const ps_pack *pack,
 typedef struct ps_deal ps_deal;
 
 /*
- * Allocates all memory for deals of this size: 56 bytes per item (ranks *
- * per_rank of them), 36 per rank, and 4 * per_rank.
+ * Allocates all memory for deals of ranks * per_rank items: 56 bytes per item,
+ * 36 * ranks bytes and 4 * per_rank bytes.
  * PS_OK, PS_ERR_ARGUMENT (a 0, or more than PS_MAX_DEAL items), PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_deal_open(ps_deal **deal, uint32_t ranks,
@@ -71,12 +71,12 @@ PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
                                      uint32_t *ranks, ps_error *err);
 
 /*
- * Maximum cost of a rank in the last deal, and a lower bound on it for any deal
- * of the same items.  The bound is the mean cost per rank, rounded up, or more
- * if the equal counts force it: the rank with the costliest item also has
- * per_rank - 1 others, which cost at least as much as the cheapest items.  The
- * same holds for the two costliest items together with twice as many others,
- * and so on.
+ * Maximum cost of a rank in the last deal, and a lower bound on the maximum for
+ * any deal of the same items.  The bound is at least the mean cost per rank,
+ * rounded up.  It can be higher because each rank gets per_rank items: the rank
+ * with the costliest item also has per_rank - 1 others, which cost at least as
+ * much as the per_rank - 1 cheapest items.  The same argument applies to the
+ * two costliest items with twice as many others, and so on.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);

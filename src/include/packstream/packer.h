@@ -26,18 +26,18 @@ extern "C" {
 /* Handling of sequences longer than the capacity. */
 typedef enum ps_overlong {
     PS_OVERLONG_ERROR,    /* fail with PS_ERR_OVERLONG */
-    PS_OVERLONG_DROP,     /* count it as rejected */
+    PS_OVERLONG_DROP,     /* reject and count the sequence */
     PS_OVERLONG_TRUNCATE, /* keep the first L tokens */
-    PS_OVERLONG_SPLIT     /* pieces of L tokens and a remainder */
+    PS_OVERLONG_SPLIT     /* cut into pieces of L tokens and a remainder */
 } ps_overlong;
 
 /* Packing algorithm; see packstream-packing(7). */
 typedef enum ps_policy {
-    PS_POLICY_AUTO,    /* exact fits, scored by LP dual prices of lengths */
+    PS_POLICY_AUTO,    /* highest total of LP dual prices of the lengths */
     PS_POLICY_SPFHP,   /* plan each full window: shortest pack first */
     PS_POLICY_NNLSHP,  /* plan each full window: non-negative least squares */
     PS_POLICY_BESTFIT, /* oldest sequence first, then the longest that fits */
-    PS_POLICY_NEXTFIT, /* input order; a pack ends when the next does not fit */
+    PS_POLICY_NEXTFIT, /* input order, until the next sequence does not fit */
     PS_POLICY_NONE,    /* one sequence per pack */
     PS_POLICY_CONCAT   /* input order, split where a pack is full */
 } ps_policy;
@@ -47,7 +47,7 @@ const char *ps_policy_name(ps_policy policy);
 
 /* Order of packs in the output. */
 typedef enum ps_pack_order {
-    PS_PACKS_BY_WINDOW, /* the order that packs best */
+    PS_PACKS_BY_WINDOW, /* as the packs are made, which packs best */
     PS_PACKS_BY_INPUT,  /* by the oldest sequence of each pack */
     PS_PACKS_SHUFFLED   /* random, within several hundred packs */
 } ps_pack_order;
@@ -62,27 +62,28 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
 
 /*
  * Consumes a sequence that the packer drops, or keeps only in part, because its
- * group does not fit a pack.  The payload is the whole sequence's and valid
- * during the call.  A result other than PS_OK fails the call to the packer.
+ * group does not fit a pack.  The payload is that of the whole sequence, and is
+ * valid only during the call.  A result other than PS_OK makes the call to the
+ * packer fail with that result.
  */
 typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
                                 bool truncated, ps_error *err);
 
 /*
  * Zero selects the default of `depth`, `window` and all members from `overlong`
- * on.  Delays are counted in input records.  Rejected records count, and so
- * does each piece of a split sequence.
+ * on.  Delays are counted in input records, including rejected records and each
+ * piece of a split sequence.
  */
 typedef struct ps_packer_options {
     uint32_t capacity; /* L, tokens per pack, at least 1 */
     uint32_t depth;    /* D, maximum number of sequences per pack; 0: no
                           limit */
-    uint32_t window;   /* W, sequences and pieces held.  0: at least 1,024, and
-                          tokens for at least 64 packs.  PS_POLICY_NEXTFIT and
-                          _CONCAT hold at least `depth` */
-    uint32_t pad_id;   /* must fit the token type */
-    ps_overlong overlong; /* must be ERROR with PS_POLICY_CONCAT, which splits
-                             anyway */
+    uint32_t window;   /* W, maximum number of sequences and pieces held.  0: at
+                          least 1,024, and tokens for at least 64 packs.
+                          PS_POLICY_NEXTFIT and _CONCAT hold at least `depth` */
+    uint32_t pad_id;   /* token id of padding; must fit the token type */
+    ps_overlong overlong; /* must be PS_OVERLONG_ERROR with PS_POLICY_CONCAT,
+                             which always splits */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;      /* nonzero with PS_PACKS_SHUFFLED, otherwise unused */
@@ -100,47 +101,49 @@ typedef struct ps_packer_options {
     bool compressed;    /* zstd seekable format, one block per frame */
     int level;          /* zstd level, if compressed */
     uint32_t threads;   /* threads that compress and write; fewer if the system
-                           provides fewer.  0: the caller's thread */
-    uint64_t first_pack; /* build, but do not write, blocks that contain only
-                            packs below this index; must be 0 if compressed */
+                           provides fewer.  0: the caller's thread does both */
+    uint64_t first_pack; /* index of a pack; blocks that contain only earlier
+                            packs are built, but not written.  Must be 0 if
+                            compressed */
     uint32_t block_packs; /* packs per block, a power of two up to 65,536; a
                              block is written when full.  0: as many as make
                              1 to 2 MiB */
-    uint32_t max_frames; /* maximum number of frames if compressed; beyond it
-                            PS_ERR_LIMIT.  0: unlimited */
-    uint32_t align;      /* start sequences and pieces at multiples of it within
-                            a pack; must divide L.  0: 1 */
+    uint32_t max_frames; /* maximum number of frames if compressed; PS_ERR_LIMIT
+                            if exceeded.  0: unlimited */
+    uint32_t align;      /* sequences and pieces start at multiples of this
+                            offset in a pack; must divide L.  0: 1 */
     ps_write_hook *write; /* if not NULL, consumes the stream instead of `fd`;
                              called from one of the threads, if any */
     void *write_context;
     uint32_t max_window; /* if `window` is 0, the maximum number of sequences
                             held, but never below 1,024.  0: 1,048,576 */
     /*
-     * Expected lengths up to L, for example of the whole corpus.
+     * Expected lengths up to L, for example those of the whole corpus.
      * PS_POLICY_AUTO learns from them before the first pack.  Owned by the
-     * caller and read only during the call.  NULL: none.
+     * caller; not accessed after the call.  NULL: none.
      */
     const ps_histogram *learn_from;
     /*
-     * Name of a per-sequence channel.  Consecutive sequences with the same value
-     * in it are a group and share a pack, in which they are adjacent and in
-     * input order.  `overlong` applies to groups whose lengths, each rounded up
-     * to `align`, exceed L in total: DROP drops all sequences of the group,
-     * TRUNCATE keeps its first L tokens, SPLIT cuts it between sequences.
-     * `window` counts groups, `learn_from` has the lengths of groups, and
-     * `depth` must be 0.  A flush that packs everything held ends a group.  A
-     * group waits for all its records, whatever max_delay says.  L / align is at
-     * most PS_MAX_DEPTH.  Not with PS_POLICY_CONCAT; PS_POLICY_NONE makes a pack
-     * of each group.
-     * Read only during the call.  NULL: no groups.
+     * Name of a per-sequence channel.  Consecutive sequences with the same
+     * value in it are a group.  A group is packed as a unit: its sequences are
+     * adjacent and in input order.  `overlong` applies to groups whose lengths,
+     * each rounded up to `align`, exceed L in total: _DROP drops all sequences
+     * of the group, _TRUNCATE keeps its first L tokens, _SPLIT cuts it between
+     * sequences.  `window` counts groups, `learn_from` has the lengths of
+     * groups, and `depth` must be 0.  A flush that packs everything held ends a
+     * group.  A group is packed only once it is complete, even if max_delay is
+     * exceeded.  L / align is at most PS_MAX_DEPTH.  PS_POLICY_CONCAT is not
+     * available; PS_POLICY_NONE makes a pack of each group.
+     * Not accessed after the call.  NULL: no groups.
      */
     const char *group;
-    ps_group_hook *rejects; /* NULL: none */
+    ps_group_hook *rejects; /* consumes sequences of overlong groups; NULL: none
+                             */
     void *rejects_context;
 } ps_packer_options;
 
 /*
- * Smallest max_bytes that is accepted with these options.  UINT64_MAX if
+ * Smallest max_bytes that is accepted with these options, or UINT64_MAX if
  * ps_packer_check rejects them.
  */
 uint64_t ps_packer_least_bytes(const ps_schema *schema,
@@ -157,16 +160,16 @@ PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
 /*
  * Upper bound, in bytes, on the memory of a packer with these options for any
  * input.  Includes its allocations, payloads that stay in a reader's blocks,
- * and the histogram to learn from.  The table of frames is included only if
- * max_frames bounds it.  Returns UINT64_MAX if ps_packer_check rejects the
+ * and the histogram learn_from.  The table of zstd frames is included only if
+ * max_frames limits it.  Returns UINT64_MAX if ps_packer_check rejects the
  * options or the bound overflows.
  */
 uint64_t ps_packer_memory(const ps_schema *schema,
                           const ps_packer_options *options);
 
 /*
- * Upper bound, in bytes, on what ps_packer_save and ps_packer_resume need in
- * addition, including the states.
+ * Upper bound, in bytes, on the additional memory that ps_packer_save and
+ * ps_packer_resume need, including the states.
  */
 uint64_t ps_packer_save_memory(const ps_schema *schema,
                                const ps_packer_options *options,
@@ -184,13 +187,12 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
                                        ps_error *err);
 
 /*
- * Adds the next sequence of the input.  Its payload is copied, unless it lies
- * in a block of a token reader: then the packer keeps a reference to the block.
- * Ids count up from 0 and include dropped sequences.  A sequence longer than
- * the capacity is truncated or split if the options say so.  With
- * PS_OVERLONG_ERROR it fails with PS_ERR_OVERLONG.  With PS_OVERLONG_DROP it is
- * counted, and its payload may be NULL.  PS_POLICY_CONCAT splits sequences at
- * pack boundaries.  Completed packs go to the output buffer.
+ * Adds the next sequence of the input.  Its payload is copied unless it is in a
+ * block of a token reader; the packer then keeps a reference to the block.
+ * Ids count up from 0 and include dropped sequences.  The option `overlong`
+ * determines the handling of a sequence longer than the capacity; with
+ * PS_OVERLONG_DROP its payload may be NULL.  PS_POLICY_CONCAT splits sequences
+ * at pack boundaries.  Completed packs are added to the output buffer.
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _MEMORY, _IO, _LIMIT (a payload above
  * PS_MAX_SEQUENCE_BYTES).
  */
@@ -200,11 +202,11 @@ PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
 
 /*
  * Adds sequences that `reader` has already buffered completely and that fit the
- * capacity.  Equivalent to ps_token_reader_next and ps_packer_put for one
- * sequence at a time, but faster.  Stops after `most` sequences, or once the
- * packer has made `packs` packs.  *n is the number of sequences added.  If it
- * is smaller than `most`, call ps_token_reader_next for whatever follows.
- * After ps_packer_resume it adds nothing until the packer has received the
+ * capacity.  Equivalent to ps_token_reader_next and ps_packer_put for each
+ * sequence, but faster.  Stops after `most` sequences, or once the packer has
+ * made `packs` packs.  *n is set to the number of sequences added.  If *n is
+ * less than `most`, call ps_token_reader_next for the next sequence.  After
+ * ps_packer_resume, nothing is added until the packer has received the
  * sequences it needs again.
  * Results as ps_packer_put.  On failure *n includes the sequence that failed.
  */
@@ -214,8 +216,8 @@ PS_MUST_CHECK ps_result ps_packer_put_ready(ps_packer *packer,
                                             uint64_t *n, ps_error *err);
 
 /*
- * Reasons why an input sequence is in no pack.  If several apply, only the one
- * it was rejected for is counted.
+ * Reasons for rejecting an input sequence.  If several reasons apply, only one
+ * is counted: the reason passed to ps_packer_reject.
  */
 typedef enum ps_reject {
     PS_REJECT_OVERLONG,     /* longer than the capacity */
@@ -229,9 +231,9 @@ const char *ps_reject_name(ps_reject reason);
 
 /*
  * Consumes the next sequence of the input, like ps_packer_put, but does not
- * pack it.  It is counted, and adds to the delay of sequences held.  Its
- * payload is not read and may be NULL, and n_tok may be 0.  A resumed packer
- * skips a sequence that it rejected before.
+ * pack it.  The sequence is counted, and adds to the delay of the sequences
+ * held.  Its payload is not read and may be NULL, and n_tok may be 0.  After
+ * ps_packer_resume, a sequence that was rejected before is skipped.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, and _CORRUPT as for ps_packer_resume.
  */
 PS_MUST_CHECK ps_result ps_packer_reject(ps_packer *packer,
@@ -253,28 +255,29 @@ ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
 /* Counts of groups so far.  Zeros without groups. */
 typedef struct ps_groups {
     uint64_t groups;
-    uint64_t overlong; /* those that do not fit a pack; they were dropped,
-                          truncated or split */
+    uint64_t overlong; /* groups that do not fit a pack: dropped, truncated or
+                          split */
 } ps_groups;
 
 ps_groups ps_packer_groups(const ps_packer *packer);
 
 /*
- * Modes of ps_packer_flush.  NOWAIT and DECIDED write full blocks only,
- * because block boundaries must not depend on when the caller flushes.
+ * Modes of ps_packer_flush.  PS_FLUSH_NOWAIT and _DECIDED write only full
+ * blocks, because block boundaries must not depend on when the caller flushes.
  */
 typedef enum ps_flush {
     /*
-     * Start writing full blocks on a thread, without waiting for it.  A later
-     * call returns its failure.  Without threads, the same as PS_FLUSH_DECIDED.
+     * Start writing full blocks on a thread and return without waiting.  If the
+     * thread fails, a later call returns the failure.  Without threads, the
+     * same as PS_FLUSH_DECIDED.
      */
     PS_FLUSH_NOWAIT,
     /* Write full blocks. */
     PS_FLUSH_DECIDED,
     /*
      * Pack everything held, as at the end of the input, then close and write
-     * the block.  More sequences can follow.  This lowers efficiency, and the
-     * packs depend on where it is done.
+     * the block.  More sequences can be added afterwards.  Draining lowers
+     * efficiency, and the packs depend on the point at which it is done.
      */
     PS_FLUSH_DRAIN,
     /*
@@ -283,42 +286,42 @@ typedef enum ps_flush {
      */
     PS_FLUSH_FINISH,
     /*
-     * Write all completed packs, including those of a partial block, but no
+     * Write all completed packs, including those of a partial block, but not
      * END.  Sequences still held are lost, and readers report a truncated
-     * stream.  For a stream that cannot be finished after a failure.
+     * stream.  Use it after a failure that prevents finishing the stream.
      */
     PS_FLUSH_ABANDON
 } ps_flush;
 
 /*
- * Writes packs as `flush` says.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON the
+ * Writes packs in mode `flush`.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON the
  * packer accepts no more sequences and cannot be drained or finished.
  * PS_OK, PS_ERR_ARGUMENT (the stream has ended, or `flush` is invalid),
- * _MEMORY, _IO; PS_FLUSH_FINISH also _CORRUPT (totals do not balance), and as
- * for ps_packer_resume and ps_packer_verify_replay.
+ * _MEMORY, _IO; with PS_FLUSH_FINISH also _CORRUPT (totals do not balance), and
+ * the failures described for ps_packer_resume and ps_packer_verify_replay.
  */
 PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_flush flush,
                                         ps_error *err);
 
-/* Totals so far, and the header.  Both are valid as long as the packer. */
+/* The totals so far, and the header.  Valid until the packer is freed. */
 const ps_totals *ps_packer_totals(const ps_packer *packer);
 const ps_pack_info *ps_packer_info(const ps_packer *packer);
 
 /*
- * Maximum delay so far: the number of input records, including the current one,
- * that arrived after a sequence before it was packed.  Never exceeds max_delay
- * of the options.
+ * Maximum delay of a sequence so far: the number of input records, including
+ * the current one, that arrived after the sequence and before it was packed.
+ * Never exceeds max_delay of the options.
  */
 uint64_t ps_packer_delay(const ps_packer *packer);
 
 /*
- * Number of packs built early because nothing more could be held, while less
- * than eight packs' worth of tokens were held.  Such packs are less full.
+ * Number of packs that had to be built, because a limit was reached, while the
+ * sequences held had fewer tokens than eight packs.  Such packs are less full.
  * Counted since the packer was opened or resumed.
  */
 typedef struct ps_scarce {
     uint64_t by_window; /* the window was at its maximum number of sequences */
-    uint64_t by_bytes;  /* max_bytes were held */
+    uint64_t by_bytes;  /* the payloads held were at max_bytes */
 } ps_scarce;
 ps_scarce ps_packer_scarce(const ps_packer *packer);
 
@@ -338,9 +341,9 @@ void ps_packer_free(ps_packer *packer);
  * Both arrays must have room for n elements.  *n_packs receives the number of
  * packs.
  *
- * `overlong` must be PS_OVERLONG_ERROR and the policy not PS_POLICY_CONCAT,
- * since nothing can be cut here.  Options about payloads, blocks and threads
- * are ignored.
+ * Since sequences cannot be cut, `overlong` must be PS_OVERLONG_ERROR, and the
+ * policy must not be PS_POLICY_CONCAT.  Options about payloads, blocks and
+ * threads are ignored.
  *
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _EMPTY, _MEMORY.
  */
@@ -352,17 +355,18 @@ PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
 /* ---------------------------------------------------------------------
  * Saving and resuming
  *
- * A packer can be saved between two sequences, and another packer, in another
- * process, can resume from that state.  Together they write the same bytes as
- * one uninterrupted packer.  A state contains no payloads: the sequences held
- * when it was saved, and all between them, must be added again.
+ * A packer can be saved between two sequences, and another packer, even in
+ * another process, can resume from that state.  Together they write the same
+ * bytes as one uninterrupted packer.  A state contains no payloads: all
+ * sequences from the oldest one held at that time on must be added again.
  */
 
 /* Summary of a state. */
 typedef struct ps_state {
     uint64_t packs;           /* packs made so far */
     uint64_t output_bytes;    /* bytes written so far */
-    uint64_t output_packs;    /* packs in these bytes; the state has the rest */
+    uint64_t output_packs;    /* packs in these bytes; the state contains the
+                                 other packs */
     uint64_t output_digest;   /* digest of these packs, as
                                  ps_pack_reader_digest */
     uint64_t input_sequences; /* sequences put or rejected so far */
@@ -374,17 +378,18 @@ typedef struct ps_state {
 } ps_state;
 
 /*
- * Id of the first sequence that has to be added again if the packer is saved
- * now, or of the next sequence if none has to.
+ * Id of the first sequence that must be added again if the packer is saved now,
+ * or the id of the next sequence if none must be added again.
  */
 uint64_t ps_packer_resume_from_id(const ps_packer *packer);
 
 /*
  * Writes full blocks, as PS_FLUSH_DECIDED, and returns a state of the packer.
  * The state includes the caller's note and the packs of the partial block.  The
- * caller frees it.
+ * caller must free the state.
  * PS_OK, PS_ERR_ARGUMENT (no pack was made yet and the stream has not ended, or
- * a resumed packer has not yet received what it needs), _IO, _MEMORY.
+ * a resumed packer has not yet received all sequences it needs again), _IO,
+ * _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        size_t note_bytes,
@@ -392,9 +397,9 @@ PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        ps_error *err);
 
 /*
- * Returns the state before any sequence is added: just the note.  It fits any
- * schema and options, but a packer cannot be resumed from it.  The caller frees
- * it.
+ * Returns the state before any sequence is added, which contains only the note.
+ * It matches any schema and options, but a packer cannot be resumed from it.
+ * The caller must free it.
  * PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_state_blank(const void *note, size_t note_bytes,
@@ -410,8 +415,8 @@ PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
                                       ps_error *err);
 
 /*
- * Checks whether a state, of a finished stream or not, is from a packer with
- * this schema and these options.  `threads` and `first_pack` may differ.
+ * Checks whether a state is from a packer with this schema and these options.
+ * `threads` and `first_pack` may differ, and the stream may have ended.
  * PS_OK, PS_ERR_ARGUMENT (the text names the difference), _MEMORY and the
  * failures of ps_state_read.
  */
@@ -421,9 +426,9 @@ PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
                                       ps_error *err);
 
 /*
- * Creates a packer from the last state of a stream that has ended.  It can only
- * report: its header, totals, rejects and delay.  Schema and options must match
- * as for ps_state_fits.
+ * Creates a packer from the last state of a stream that has ended.  The packer
+ * can only report the header, totals, rejects and delay.  Schema and options
+ * must match as for ps_state_fits.
  * PS_OK, PS_ERR_ARGUMENT (a mismatch, or the stream has not ended), _MEMORY and
  * the failures of ps_state_read.
  */
@@ -434,11 +439,11 @@ PS_MUST_CHECK ps_result ps_packer_open_ended(ps_packer **packer,
                                              size_t bytes, ps_error *err);
 
 /*
- * Makes a packer that starts from the beginning verify that it repeats the
- * packs of `state`.  Call it before any sequence is added.  Once the packer has
- * written as many packs, their digest must equal that of the state.  On a
- * mismatch, or if it makes fewer packs, PS_FLUSH_FINISH, ps_packer_save and
- * ps_packer_replay_verified fail with PS_ERR_CORRUPT.
+ * Makes a packer that starts from the beginning verify that its first packs are
+ * the packs of `state`.  Call it before any sequence is added.  Once the packer
+ * has written as many packs as the state has, the digests must be equal.  On a
+ * mismatch, or if the packer makes fewer packs, PS_FLUSH_FINISH, ps_packer_save
+ * and ps_packer_replay_verified fail with PS_ERR_CORRUPT.
  * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_packer_verify_replay(ps_packer *packer,
@@ -461,11 +466,11 @@ PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
  * ended, first_pack is its number of packs, and only PS_FLUSH_FINISH may be
  * called.
  *
- * Then add the sequences again, or reject those that were rejected before,
- * starting at resume_from_id of the state or earlier.  Until all that the state
- * needs has arrived, the packer makes no packs and refuses PS_FLUSH_DRAIN,
- * PS_FLUSH_FINISH and ps_packer_save.  The payload of an overlong sequence that
- * is dropped may be NULL.
+ * Then add the sequences again, starting at resume_from_id of the state or
+ * earlier, and reject those that were rejected before.  Until all sequences
+ * before the saved position have been added, the packer makes no packs and
+ * refuses PS_FLUSH_DRAIN, PS_FLUSH_FINISH and ps_packer_save.  The payload of
+ * an overlong sequence that is dropped may be NULL.
  *
  * PS_ERR_ARGUMENT (other options, schema or first_pack; a blank state) and the
  * failures of ps_packer_open and ps_state_read.  Afterwards ps_packer_put

@@ -42,32 +42,33 @@ typedef struct ps_pack_info {
                           with a smaller id; bounds the memory of a reader
                           that restores input order */
     bool split;        /* overlong sequences were split into pieces */
-    bool share;        /* the stream is a share: its other packs are
-                          elsewhere */
-    uint32_t align;    /* sequences start at multiples of it; divides the
-                          capacity; 1: no gaps */
+    bool share;        /* the stream is a share: it contains only some packs
+                          of another stream */
+    uint32_t align;    /* sequences start at multiples of this offset; divides
+                          the capacity; 1: no gaps */
     uint32_t group;    /* 1 + index of the channel whose groups share packs; 0:
                           no groups */
     uint32_t pad_id;   /* value of `tokens` in padding */
     ps_schema schema;  /* of the original token records */
     uint64_t seed;     /* of the pack order; 0: not shuffled */
     uint64_t options_digest; /* hash of the packer's options; 0: unknown */
-    uint64_t n_packs; /* this and the next four: PS_UNKNOWN if streamed */
+    uint64_t n_packs; /* this and the next four are as in END, or PS_UNKNOWN if
+                         the writer did not know them in advance */
     uint64_t n_sequences;
     uint64_t n_tokens;
     uint64_t max_seqlen;
     uint64_t min_fill;
     uint32_t row_bytes;   /* bytes of a pack row: tokens, per-token channels */
     uint32_t seq_bytes;   /* bytes of a sequence row */
-    uint32_t block_packs; /* packs in a block, unless it is closed early */
+    uint32_t block_packs; /* packs in a block that is not closed early */
     uint64_t block_bytes; /* maximum size of a block in bytes */
     uint32_t n_fields;    /* built-in fields and user channels */
     ps_field fields[PS_MAX_FIELDS];
-    char dtype[2040]; /* row, then sequence row, as numpy dtype literals, each
-                         followed by a line feed */
+    char dtype[2040]; /* numpy dtype literals of a pack row and a sequence row,
+                         each followed by a line feed */
 } ps_pack_info;
 
-/* Size of the header, which precedes the first block, and of a pack head. */
+/* Sizes of the header, which precedes the first block, and of a pack head. */
 #define PS_PACK_HEADER_BYTES 4096
 #define PS_PACK_HEAD_BYTES 40
 
@@ -78,15 +79,15 @@ typedef struct ps_pack_info {
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
 
 /*
- * Maximum number of sequences per pack: the depth if known, otherwise as many
- * as fit the capacity.
+ * Maximum number of sequences per pack: the depth if known, otherwise the
+ * number of one-token sequences that fit the capacity.
  */
 uint32_t ps_max_sequences(const ps_pack_info *info);
 
 /*
- * Checks whether packs of a stream with header `a` may follow packs of one with
- * header `b`, that is, whether their geometry is equal; see packstream(5),
- * "Concatenation".  The text of the error is like that of ps_schema_compare.
+ * Checks whether a stream with header `a` may follow a stream with header `b`,
+ * that is, whether their geometry is equal; see packstream(5), "Concatenation".
+ * The text of the error is like that of ps_schema_compare.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
@@ -96,7 +97,7 @@ PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
 /* Totals of a stream, stored in END and verified by readers. */
 typedef struct ps_totals {
     uint64_t packs;
-    uint64_t sequences;       /* in packs; each piece counts */
+    uint64_t sequences;       /* in packs; each piece counts as one */
     uint64_t tokens;          /* in packs */
     uint64_t input_sequences; /* read from the input */
     uint64_t input_tokens;
@@ -132,12 +133,12 @@ uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity);
 typedef struct ps_pack {
     uint64_t index;     /* in its stream, from 0 */
     uint64_t checksum;  /* XXH3 of index, row, sequence rows and head */
-    uint64_t watermark; /* no lower id is in a later pack */
+    uint64_t watermark; /* lower bound on the ids in later packs */
     uint64_t sum_len_sq;         /* sum of squared sequence lengths */
     uint32_t n_seq;              /* number of sequences, at least 1 */
     uint32_t n_tok;              /* number of tokens, at most the capacity */
     uint32_t max_seqlen;         /* longest sequence, tokens */
-    uint32_t stream;             /* number of its stream if streams are joined,
+    uint32_t stream;             /* number of its stream in a concatenation,
                                     from 0 */
     uint64_t offset;          /* offset of its block in the input, bytes */
     const unsigned char *row; /* info->row_bytes bytes */
@@ -155,9 +156,10 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
                                             ps_error *err);
 
 /*
- * The first header, with the maximum `max_displacement` so far.  If it does not
- * state the depth and the input is a complete regular file, `depth` is that of
- * the deepest pack in the file.  Valid as long as the reader.
+ * The first header, with the maximum `max_displacement` of the streams so far.
+ * If it does not state the depth and the input is a complete regular file,
+ * `depth` is the depth of the deepest pack in the file.  Valid until the reader
+ * is freed.
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
@@ -167,12 +169,13 @@ const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 /*
  * Returns the next pack, which is valid until the next call.  Its checksum,
  * head and sequence rows have been verified: every sequence has tokens, and
- * starts where the previous one ends or at the next multiple of the alignment.
+ * starts where the previous sequence ends or at the next multiple of the
+ * alignment.
  *
- * Returns PS_END after the END record of the last stream.  Totals and digest
- * then agree with the packs read, and nothing follows, except in a compressed
- * stream a seek table that matches its frames.  Streams of equal geometry may
- * follow one another.
+ * Returns PS_END after the END record of the last stream.  Its totals and
+ * digest then agree with the packs read, and nothing follows it.  A compressed
+ * stream may have a seek table, which then matches the frames.  Streams of
+ * equal geometry may follow one another.
  *
  * PS_OK, PS_END, PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
  */
@@ -180,12 +183,12 @@ PS_MUST_CHECK ps_result ps_pack_reader_next(ps_pack_reader *reader,
                                             ps_pack *pack, ps_error *err);
 
 /*
- * Totals of the streams that have ended so far: sums, maxima and minima.
- * Complete after PS_END.
+ * Totals of the streams that have ended so far, combined by sum, maximum or
+ * minimum.  Complete after PS_END.
  */
 const ps_totals *ps_pack_reader_totals(const ps_pack_reader *reader);
 
-/* As ps_token_reader_on_wait. */
+/* Like ps_token_reader_on_wait. */
 void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
                             void *context);
 
@@ -213,28 +216,28 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
  * checksum and is the same on every machine.
  *
  * The position is after the last pack returned, or after the last pack of the
- * input once PS_END was returned.  All packs before it count as done, on every
- * rank.  With unchanged `ranks` each rank resumes from its own mark.  To change
- * `ranks`, let all ranks read equally many packs, then resume every new rank
- * from the mark of the last old rank, `ranks` - 1: exactly the packs read are
- * before it.
+ * input once PS_END was returned.  All packs before the position count as
+ * processed, including those of other ranks.  With unchanged `ranks` each rank
+ * resumes from its own mark.  To change `ranks`, let all ranks read equally
+ * many packs, then resume every new rank from the mark of the last old rank,
+ * `ranks` - 1, since exactly the packs read so far precede its position.
  */
 #define PS_PACK_MARK_BYTES 384
 void ps_pack_reader_save(const ps_pack_reader *reader,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Resumes reading at a mark, whose bytes are all verified.  Call it before any
- * pack is read.  Totals, pack numbers and the check of END are as if all packs
- * had been read.
+ * Resumes reading at a mark.  All bytes of the mark are verified.  Call it
+ * before any pack is read.  Totals, pack numbers and the check of END are as if
+ * all packs had been read.
  *
  * In a plain regular file that is complete and starts with the stream, the
  * reader seeks: it reads only headers and the pack before the position, to
  * check that they match the mark.  Any other input is read and verified from
  * the start.  An input may also start later, as the output of a resumed
  * packstream does: with the header, then a block that starts no later than the
- * position.  The reader then skips packs before the position and trusts the
- * mark for those missing, until the digest in END confirms them.
+ * position.  The reader then skips packs before the position.  It trusts the
+ * mark about the missing packs until the digest in END confirms it.
  *
  * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or packs were
  * read), _MAGIC (not a mark), _CORRUPT (a damaged mark, failures of
@@ -249,9 +252,9 @@ void ps_pack_reader_free(ps_pack_reader *reader);
 
 /*
  * Random access to the packs of a regular file, either plain or compressed in
- * zstd's seekable format as packstream writes it.  Every pack takes equally
- * long to read.  In a compressed file the whole frame is decompressed and
- * cached for neighbouring packs.
+ * zstd's seekable format, as packstream writes it.  The time to read a pack
+ * does not depend on its position.  In a compressed file the whole frame is
+ * decompressed and cached for neighbouring packs.
  */
 typedef struct ps_pack_file ps_pack_file;
 
@@ -267,8 +270,8 @@ PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
                                           ps_error *err);
 
 /*
- * The first header, with the maximum `max_displacement` of all streams, and
- * the `depth` of the deepest pack if no header states it.
+ * The first header, with the maximum `max_displacement` of all streams.  If no
+ * header states the depth, `depth` is the depth of the deepest pack.
  */
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
 
@@ -278,9 +281,9 @@ uint32_t ps_pack_file_streams(const ps_pack_file *file);
 const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
 
 /*
- * Returns header and totals of stream `i`, from 0.
- * PS_OK, PS_ERR_ARGUMENT (no such stream), and if the file has changed, the
- * failures of ps_pack_file_open.
+ * Returns the header and totals of stream `i`, counted from 0.
+ * PS_OK, PS_ERR_ARGUMENT (no such stream), and the failures of
+ * ps_pack_file_open if the file has changed.
  */
 PS_MUST_CHECK ps_result ps_pack_file_stream(ps_pack_file *file, uint32_t i,
                                             ps_pack_info *info,
@@ -289,18 +292,18 @@ PS_MUST_CHECK ps_result ps_pack_file_stream(ps_pack_file *file, uint32_t i,
 /*
  * Reads pack `i`, counted from 0 over all streams; pack->index restarts in each
  * stream.  The pack is verified as by ps_pack_reader_next.  The digest and
- * totals in END are not, since that takes reading all packs.
+ * totals in END are not verified, because that would require reading all packs.
  * PS_OK, PS_ERR_ARGUMENT (no such pack), _CORRUPT, _IO, _MEMORY, _TRUNCATED
- * (the file has shrunk).  After any failure other packs can still be read.
+ * (the file has shrunk).  After a failure, other packs can still be read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
 /*
  * Reads only the head of pack `i`; pack->row and pack->sequences are NULL.  The
- * heads of a block are stored together and read at once.  The checksum is not
- * verified, because it covers the row as well: damage is detected only if n_seq
- * or n_tok are out of range, and other values can be wrong.
+ * heads of a block are stored together and read at once.  The checksum covers
+ * the row as well, so it is not verified: damage is detected only if n_seq or
+ * n_tok is out of range, and other values can be wrong.
  * Results as ps_pack_file_read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
@@ -318,24 +321,24 @@ typedef struct ps_piece {
 } ps_piece;
 
 /*
- * Returns sequence `i`, 0 to n_seq - 1, of a pack returned by a reader or file.
+ * Returns sequence `i` (0 to n_seq - 1) of a pack returned by a reader or file.
  */
 ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i);
 
 /*
- * Copies the payload of sequence `i` to `payload`:
- * ps_payload_bytes(&info->schema, n_tok) bytes, where n_tok is that of
- * ps_pack_piece.
+ * Copies the payload of sequence `i` to `payload`.  Its size is
+ * ps_payload_bytes(&info->schema, n_tok), where n_tok is the member of the
+ * sequence's ps_piece.
  */
 void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
- * Checks the rules that ps_pack_reader_next skips because a violation cannot
- * mislead a reader of the sequences: sum_len_sq, unused elements, padding,
- * zeros between fields, tokens within the vocabulary.  The message does not
- * name the pack; callers add that.
+ * Checks the rules that ps_pack_reader_next does not check because a violation
+ * cannot mislead a reader of the sequences: sum_len_sq, unused elements,
+ * padding, zeros between fields, tokens within the vocabulary.  The message
+ * does not name the pack; callers add its number.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
@@ -345,22 +348,22 @@ PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
  * Writing packs: a share of a stream, or several streams joined
  *
  * A share contains some packs of another stream, in the same order unless
- * shuffled; see packstream(5), "Shares". ps_packer makes new packs; a pack
- * writer writes existing ones.
+ * shuffled; see packstream(5), "Shares".  ps_packer makes new packs; a pack
+ * writer writes existing packs.
  */
 
 /*
- * As in ps_packer_options.  Zeros: uncompressed, written by the caller's
- * thread.
+ * The first three members are as in ps_packer_options.  With zeros the output
+ * is not compressed, and the caller's thread writes it.
  */
 typedef struct ps_pack_writer_options {
     bool compressed;
     int level;
     uint32_t threads;
-    bool shuffled; /* packs come in any order, possibly from several streams:
+    bool shuffled; /* packs are in any order, possibly from several streams;
                       watermarks are 0, and max_displacement is PS_MAX_WINDOW */
-    bool joined;   /* all packs come, stream after stream: the output is one
-                      whole stream, not a share */
+    bool joined;   /* all packs are written, stream after stream; the output
+                      is one whole stream, not a share */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
@@ -368,8 +371,8 @@ typedef struct ps_pack_writer ps_pack_writer;
 /*
  * Starts a share of the stream with header `info`, as returned by
  * ps_pack_reader_stream or ps_pack_file_stream.
- * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version can have fields that
- * this one cannot copy, and a share cannot be joined), _MEMORY, _IO.
+ * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version, whose fields may be
+ * unknown, or a share that is to be joined), _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_open(
     ps_pack_writer **writer, int fd, const ps_pack_info *info,
@@ -386,15 +389,15 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
                                            ps_error *err);
 
 /*
- * Adds `by` to the ids of all following packs: the number of input sequences in
- * the streams before the current one.  Initially 0.  For shuffled shares of
- * several streams, and for joined streams.
+ * Adds `by` to the ids of all packs put after this call.  `by` is the number of
+ * input sequences in the streams before the current one, initially 0.  Used for
+ * shuffled shares of several streams, and for joined streams.
  */
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
 /*
  * Closes the block and starts writing all packs so far, without waiting.
- * Without threads, writes them.
+ * Without threads, returns after writing them.
  * PS_OK, PS_ERR_IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
@@ -402,10 +405,10 @@ PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
 
 /*
  * Writes END, with the input counts of `totals`, the totals of the whole
- * original stream.  If another stream of equal geometry follows, `next` is its
- * header and its packs come next; otherwise `next` is NULL.  Joined streams end
- * once, with the sums of their totals and NULL.  Starts writing, as
- * ps_pack_writer_push, and waits only if compressed.
+ * original stream.  `next` is the header of the next stream, of equal geometry,
+ * whose packs follow, or NULL if there is none.  For joined streams call it
+ * only once, with the sums of their totals and NULL.  Starts writing like
+ * ps_pack_writer_push, and waits only if the output is compressed.
  * PS_OK, PS_ERR_CORRUPT (`totals` has fewer sequences or tokens than the
  * packs), _ARGUMENT (called again after NULL, or the geometry differs), _IO,
  * _MEMORY.
@@ -417,7 +420,7 @@ PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
 
 /*
  * Waits until everything is written.  Call it after the last stream has ended.
- * PS_OK, PS_ERR_ARGUMENT (it has not ended), _IO, _MEMORY.
+ * PS_OK, PS_ERR_ARGUMENT (the stream has not ended), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
                                               ps_error *err);
@@ -426,8 +429,8 @@ PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
 void ps_pack_writer_free(ps_pack_writer *writer);
 
 /*
- * Opens either type of stream: on success exactly one of *packs and *tokens is
- * set, after a failure both are NULL.  Anything except a pack stream is read as
+ * Opens either type of stream.  On success exactly one of *packs and *tokens is
+ * set; after a failure both are NULL.  Anything except a pack stream is read as
  * token records with default options.
  * Results as the two open functions.
  */
@@ -452,8 +455,8 @@ typedef struct ps_unpacker ps_unpacker;
 /*
  * Extracts the sequences from the packs of `reader`, which must outlive the
  * unpacker.  In input order, sequences that arrive early are held back: at most
- * PS_UNPACKER_BYTES in total, plus one of up to PS_MAX_SEQUENCE_BYTES if
- * sequences were split.
+ * PS_UNPACKER_BYTES in total, plus one sequence of at most
+ * PS_MAX_SEQUENCE_BYTES if sequences were split.
  * PS_OK, PS_ERR_MEMORY; in input order PS_ERR_UNSUPPORTED for a share of a
  * stream with split sequences, whose pieces may be elsewhere.
  */
@@ -462,8 +465,8 @@ PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
                                          ps_order order, ps_error *err);
 
 /*
- * Sets the limit, in bytes, on sequences held back, including about 50 bytes of
- * overhead for each.
+ * Sets the limit, in bytes, on the sequences held back, including about 50
+ * bytes of overhead for each sequence.
  */
 void ps_unpacker_set_max_bytes(ps_unpacker *unpacker, uint64_t bytes);
 

@@ -32,8 +32,8 @@ PS_MUST_CHECK ps_result ps_histogram_open(ps_histogram **histogram,
                                           ps_error *err);
 
 /*
- * Adds `count` sequences of `length` tokens, both at least 1.  Lengths may come
- * in any order and repeatedly.
+ * Adds `count` sequences of `length` tokens, both at least 1.  Lengths can be
+ * added in any order and repeatedly.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _LIMIT (more than 2^63 - 1 sequences or
  * tokens).
  */
@@ -47,8 +47,8 @@ PS_MUST_CHECK ps_result ps_histogram_add(ps_histogram *histogram,
  * offset of `fd` must be 0 and is not changed.  A compressed file needs a seek
  * table.
  * PS_OK, PS_ERR_UNSUPPORTED (a stream without LENGTHS, or frames without a seek
- * table), PS_ERR_ARGUMENT (not such a file), _MAGIC (raw records or another
- * type of file), _TRUNCATED, _CORRUPT, _LIMIT, _IO, _MEMORY.
+ * table), PS_ERR_ARGUMENT (not a regular file at offset 0), _MAGIC (raw records
+ * or another type of file), _TRUNCATED, _CORRUPT, _LIMIT, _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_histogram_read(ps_histogram **histogram, int fd,
                                           ps_error *err);
@@ -77,8 +77,8 @@ typedef enum ps_algorithm {
     PS_PLAN_BFD,    /* best fit decreasing */
     PS_PLAN_SPFHP,  /* shortest-pack-first histogram packing */
     PS_PLAN_LPFHP,  /* longest-pack-first histogram packing */
-    PS_PLAN_NNLSHP, /* non-negative least squares, exactly full packs */
-    PS_PLAN_ENNLSHP /* the same, also with packs that are not full */
+    PS_PLAN_NNLSHP, /* non-negative least squares, completely full packs */
+    PS_PLAN_ENNLSHP /* non-negative least squares, any packs */
 } ps_algorithm;
 
 /*
@@ -92,8 +92,8 @@ typedef struct ps_plan_options {
     uint32_t capacity;     /* L, tokens, at least 1 */
     uint32_t depth;        /* D, at least 1; UINT32_MAX: no limit */
     bool distribute;       /* lpfhp: add one length several times at a time */
-    double short_weight;   /* nnlshp: weight in the residual of lengths... */
-    uint32_t short_length; /* ...up to this, in tokens */
+    double short_weight;   /* nnlshp: weight of short lengths in the residual */
+    uint32_t short_length; /* nnlshp: greatest short length, in tokens */
     uint32_t batch;        /* sorted: sequences per batch, at least 1 */
 } ps_plan_options;
 

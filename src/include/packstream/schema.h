@@ -33,10 +33,7 @@ typedef enum ps_type {
     PS_F64 = 8
 } ps_type;
 
-/*
- * Whether a channel has one element per token or per sequence.  The values are
- * those on disk.
- */
+/* Kinds of channels, by their elements.  The values are those on disk. */
 typedef enum ps_kind {
     PS_PER_TOKEN = 1,
     PS_PER_SEQUENCE = 2
@@ -67,7 +64,7 @@ typedef enum ps_special {
     PS_SPECIALS
 } ps_special;
 
-/* Which token the label at position t is for.  Recorded, not interpreted. */
+/* Token to which the label at position t belongs.  Stored, not interpreted. */
 typedef enum ps_label_convention {
     PS_LABELS_UNSTATED = 0,
     PS_LABELS_ALIGNED = 1, /* position t: the trainer shifts */
@@ -81,7 +78,7 @@ typedef enum ps_label_convention {
 typedef struct ps_schema {
     bool framed;         /* the stream has a header; otherwise it is raw */
     ps_type token_type;  /* PS_U16 or PS_U32 */
-    uint32_t vocab_size; /* tokens are below it; 0: not declared */
+    uint32_t vocab_size; /* number of token ids; 0: not declared */
     uint32_t special[PS_SPECIALS]; /* indexed by ps_special */
     ps_label_convention labels;
     uint8_t tokenizer[32]; /* digest of the tokenizer; zeros: unknown */
@@ -114,8 +111,8 @@ PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
 /*
- * Size of an element in bytes, its name ("u16"), and its numpy name ("<u2"). 0
- * or "?" for an invalid type.
+ * Size of an element in bytes, name of the type ("u16"), and its numpy name
+ * ("<u2").  0 or "?" for an invalid type.
  */
 size_t ps_type_bytes(ps_type type);
 const char *ps_type_name(ps_type type);
@@ -129,9 +126,9 @@ bool ps_type_from_name(const char *name, ps_type *type);
  * elements), then one element of each per-sequence channel.  Channels are in
  * table order, without padding.
  *
- * These return its size, and the offset in it of `channel`: an index into
- * schema->channels, or PS_TOKENS for the tokens.  Both are in bytes and cannot
- * overflow for n_tok <= UINT32_MAX.
+ * These functions return the size of a payload, and the offset of a channel in
+ * it, both in bytes.  `channel` is an index into schema->channels, or PS_TOKENS
+ * for the tokens.  The results cannot overflow.
  */
 #define PS_TOKENS UINT32_MAX
 uint64_t ps_payload_bytes(const ps_schema *schema, uint32_t n_tok);

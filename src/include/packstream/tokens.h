@@ -24,14 +24,15 @@ extern "C" {
 /* A sequence as returned by a reader. */
 typedef struct ps_sequence {
     uint64_t id;                  /* ordinal in the input, from 0 */
-    uint64_t offset;              /* of its record in its file, bytes */
+    uint64_t offset;              /* offset of its record in its file, bytes */
     uint32_t n_tok;               /* 0 only with PS_ERR_EMPTY */
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
     /*
      * Private to readers and packers: the payload as returned by the reader,
      * and the reference-counted block that contains it.  A packer can keep the
-     * block instead of copying.  NULL in a sequence made by the caller.
+     * block instead of copying the payload.  Both are NULL in a sequence made
+     * by the caller.
      */
     const unsigned char *lent;
     struct ps_block *block;
@@ -46,15 +47,15 @@ typedef ps_result ps_wait_hook(void *context, ps_error *err);
 /* Zero selects the default of every member. */
 typedef struct ps_token_reader_options {
     uint64_t window;     /* maximum window of zstd frames, in bytes, at least
-                            1,024; a frame that needs more is PS_ERR_LIMIT.  0:
-                            128 MiB */
-    uint32_t vocab_size; /* every token must be below it, and below the size
-                            that the stream declares, if any.  0: only the
-                            latter */
+                            1,024; PS_ERR_LIMIT if a frame needs more.  0: 128
+                            MiB */
+    uint32_t vocab_size; /* exclusive upper limit of token ids, in addition to
+                            the limit that the stream declares, if any.  0: no
+                            additional limit */
     /*
-     * The caller handles PS_ERR_OVERLONG, PS_ERR_RANGE or PS_ERR_EMPTY without
-     * a message.  The reader then leaves the ps_error untouched, which saves
-     * the time of formatting it.
+     * True if the caller handles PS_ERR_OVERLONG, PS_ERR_RANGE or PS_ERR_EMPTY
+     * without a message.  The reader then does not change the ps_error, which
+     * saves the time to format a message.
      */
     bool expect_overlong;
     bool expect_outside;
@@ -73,7 +74,7 @@ typedef struct ps_token_reader ps_token_reader;
 
 /*
  * Starts reading token records from `fd`.  The magic distinguishes framed
- * streams from raw ones, whose tokens have type `raw_type`.  zstd frames are
+ * streams from raw streams, whose tokens have type `raw_type`.  zstd frames are
  * decompressed.  Empty input is a raw stream without records.  `options` is
  * copied; NULL selects the defaults.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, _MAGIC (a pack stream), _UNSUPPORTED,
@@ -107,13 +108,13 @@ uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
  */
 void ps_token_reader_check_lengths(ps_token_reader *reader);
 
-/* The stream's schema.  Valid as long as the reader. */
+/* The stream's schema.  Valid until the reader is freed. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
 
 /*
  * Returns the next sequence if it has at most `max_tokens` tokens.
  *
- * Returns PS_END after the last record; in a framed stream END has then been
+ * Returns PS_END after the last record.  In a framed stream, END has then been
  * verified against the records read.
  *
  * Three failures can be recovered from.  `sequence` then has its id, offset and
@@ -135,8 +136,9 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
  * Memory grows only as bytes arrive.
  *
  * The tokens of an overlong sequence are checked as well.  After PS_ERR_RANGE,
- * call again to continue without the check.  If skip returned it, part of the
- * sequence may be gone, and hold fails with PS_ERR_ARGUMENT.
+ * call the same function again to continue without the check.  If skip returned
+ * PS_ERR_RANGE, part of the sequence may already be skipped, and hold fails
+ * with PS_ERR_ARGUMENT.
  *
  * Results as ps_token_reader_next; hold also returns PS_ERR_LIMIT for a payload
  * above PS_MAX_SEQUENCE_BYTES.
@@ -158,7 +160,7 @@ PS_MUST_CHECK ps_result ps_token_reader_append(ps_token_reader *reader,
 
 /*
  * Sets a hook that is called whenever the reader is about to wait for input, so
- * that a filter can write what it has.
+ * that a filter can write its pending output first.
  */
 void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
@@ -166,8 +168,8 @@ void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
 /*
  * Starts a thread that reads the input ahead, including files added with
  * ps_token_reader_append.  If no thread can be started, the reader works
- * without one.  The descriptor must stay open until the reader is freed or gets
- * another one.
+ * without one.  The descriptor must stay open until the reader is freed or
+ * another descriptor is added.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
@@ -187,7 +189,7 @@ uint64_t ps_token_reader_offset(const ps_token_reader *reader);
  * sequence, at which another reader can resume.
  */
 typedef struct ps_token_mark {
-    uint64_t id;     /* of the next record */
+    uint64_t id;     /* id of the next record */
     uint64_t offset; /* bytes before it in its file, after decompression */
     uint64_t earlier_bytes; /* bytes of the files before this one */
     uint64_t sequences; /* this and the next two: since the last header, as in
@@ -196,7 +198,7 @@ typedef struct ps_token_mark {
     uint64_t digest;
 } ps_token_mark;
 
-/* The position after the last record.  No sequence may be pending. */
+/* The position after the last record.  There must be no pending sequence. */
 ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
 
 /*
@@ -248,8 +250,8 @@ PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
 
 /*
  * Returns the LENGTHS record that the stream would get if it ended here: `*n`
- * bytes, valid until the next call on the writer.  *n is 0 if it would get
- * none.  Store it together with a mark.
+ * bytes, valid until the next call on the writer.  *n is 0 if the stream would
+ * not get a LENGTHS record.  Store the record together with a mark.
  * PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result
@@ -258,8 +260,9 @@ ps_token_writer_lengths(ps_token_writer *writer, const unsigned char **record,
 
 /*
  * Restores the lengths before the mark in a resumed writer, from the `n` bytes
- * that ps_token_writer_lengths returned there, so that the stream is the same
- * as without the interruption.  With n = 0 it gets no LENGTHS record.
+ * that ps_token_writer_lengths returned at the mark.  The stream is then the
+ * same as without the interruption.  If `n` is 0, the stream gets no LENGTHS
+ * record.
  * PS_OK, PS_ERR_MEMORY, PS_ERR_CORRUPT (the bytes do not match the mark).
  */
 PS_MUST_CHECK ps_result ps_token_writer_set_lengths(ps_token_writer *writer,
@@ -286,14 +289,17 @@ PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
 PS_MUST_CHECK ps_result ps_token_writer_put_flush(ps_token_writer *writer,
                                                   ps_error *err);
 
-/* Writes the buffered bytes.  PS_OK, PS_ERR_IO. */
+/*
+ * Writes the buffered bytes.
+ * PS_OK, PS_ERR_IO.
+ */
 PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
                                               ps_error *err);
 
 /*
- * Ends the stream and flushes.  A framed stream gets END, without which readers
- * report truncation.  Before END it gets LENGTHS, the number of sequences of
- * each length, unless there are more than 65,536 distinct lengths.
+ * Ends the stream and flushes.  A framed stream gets a LENGTHS record, with the
+ * number of sequences of each length, unless there are more than 65,536
+ * distinct lengths.  END follows; without it, readers report truncation.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,

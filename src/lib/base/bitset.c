@@ -63,8 +63,8 @@ void ps_bitset_remove_word(ps_bitset *set, uint32_t number)
 }
 
 /*
- * Ascends until a level has a member before `at`, then descends to the greatest
- * member below it.
+ * Ascends to a level that has a nonzero word before `at`, then descends to the
+ * greatest member.
  */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t at,
                            uint32_t *number)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Most calls touch a single word of the lowest level.  That path is inline.
+ * Most calls access only one word of the lowest level.  This case is inline.
  */
 
 #ifndef LIB_BASE_BITSET_H
@@ -16,8 +16,8 @@
 
 /*
  * The lowest level has one bit per number, in 64-bit words.  Each higher level
- * has one bit per word of the level below, set if the word is nonzero, up to a
- * single word.  Five levels hold 64^5 numbers.
+ * has one bit per word of the level below, which is set if the word is nonzero.
+ * The highest level is a single word.  Five levels hold 64^5 numbers.
  */
 #define PS_BITSET_LEVELS 5
 
@@ -35,13 +35,16 @@ typedef struct ps_bitset {
 void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem);
 void ps_bitset_destroy(ps_bitset *set);
 
-/* Updates the upper levels after lowest-level word `word` became nonzero. */
+/* Updates the higher levels after a word of the lowest level became nonzero. */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);
 
-/* Updates the upper levels after lowest-level word `word` became zero. */
+/* Updates the higher levels after a word of the lowest level became zero. */
 void ps_bitset_remove_word(ps_bitset *set, uint32_t word);
 
-/* Finds the greatest member in the words before `word`; false if none. */
+/*
+ * Finds the greatest member in the words before `word`.  Returns false if there
+ * is none.
+ */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t word,
                            uint32_t *number);
 
@@ -77,7 +80,7 @@ static inline void ps_bitset_remove(ps_bitset *set, uint32_t number)
         ps_bitset_remove_word(set, number / 64);
 }
 
-/* Finds the greatest member <= limit; false if none. */
+/* Finds the greatest member <= limit.  Returns false if there is none. */
 static inline bool ps_bitset_at_most(const ps_bitset *set, uint32_t limit,
                                      uint32_t *number)
 {

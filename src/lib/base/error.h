@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * This module, base, is used by all other modules and uses none of them:
+ * All other modules depend on this module, base, which depends on none of them:
  *
- *   error.h      a function that fails fills in a ps_error and returns its code
- *   mem_bound.h  allocation, growing arrays, and memory bounds of both
+ *   error.h      fill in a ps_error and return its code
+ *   mem_bound.h  allocations, growing arrays, and bounds on their memory
  *   bitset.h     set of integers with fast predecessor search
  *   histogram.h  number of sequences of each length
  *   serial.h     saving values to bytes, and loading untrusted bytes
@@ -14,8 +14,8 @@
  *   hash.h, random.h, prefetch.h
  *                XXH3, SplitMix64, cache prefetch
  *
- * Little-endian access to unaligned bytes is in src/common/bytes.h, which the
- * programs use as well.
+ * src/common/bytes.h, which the programs use as well, has the access to
+ * little-endian numbers at unaligned addresses.
  */
 
 #ifndef LIB_BASE_ERROR_H
@@ -37,11 +37,12 @@ ps_result ps_fail(ps_error *err, ps_result code, const char *format, ...)
     PS_PRINTF(3, 4);
 
 /*
- * PS_ERR_IO with the text "WHAT: description of errno".  Copies errno to `err`.
+ * Fails with PS_ERR_IO and the text "WHAT: description of errno".  Copies errno
+ * to `err`.
  */
 ps_result ps_fail_errno(ps_error *err, const char *what);
 
-/* PS_ERR_MEMORY with the text "out of memory". */
+/* Fails with PS_ERR_MEMORY and the text "out of memory". */
 ps_result ps_fail_memory(ps_error *err);
 
 #endif

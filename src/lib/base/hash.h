@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * libxxhash selects the variant at run time in functions with separate names.
- * Debian 12 has them in the shared library but not in the static one, so they
- * are declared weak: they are NULL in a program linked without them.
+ * libxxhash has separate functions that select the variant at run time.  In
+ * Debian 12 the shared library has them, but the static library does not.  They
+ * are therefore declared weak, so that they are NULL if they do not exist.
  */
 
 #ifndef LIB_BASE_HASH_H

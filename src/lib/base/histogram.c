@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * An array of bins.  Its first n_settled bins are sorted and distinct.  Lengths
- * not found there are appended in arrival order, and the array is sorted and
- * merged when it is read or full.  Lengths in ascending order therefore never
- * cost a sort.
+ * A histogram is an array of bins.  Its first n_settled bins are sorted and
+ * distinct.  Lengths that are not found there are appended as they arrive, and
+ * the array is sorted and merged when it is read or full.  Lengths that arrive
+ * in ascending order never require a sort.
  */
 
 #include "base/histogram.h"
@@ -16,13 +16,13 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* Keeps sums within a signed 64-bit integer. */
+/* Maximum of the sums, which thus fit a signed 64-bit integer. */
 #define MAX ((uint64_t)INT64_MAX)
 
 #define MIN_BINS 64
 
 typedef struct bin {
-    uint64_t count;  /* sequences */
+    uint64_t count;  /* number of sequences */
     uint32_t length; /* tokens */
 } bin;
 
@@ -30,19 +30,19 @@ typedef struct bin {
 typedef struct table {
     bin *bins;
     size_t n;         /* bins in use */
-    size_t n_settled; /* sorted, distinct bins at the start */
+    size_t n_settled; /* number of sorted and distinct bins at the start */
     size_t capacity;  /* bins allocated */
 } table;
 
 struct ps_histogram {
     table *table;
-    uint64_t sequences; /* sum over all bins */
-    uint64_t tokens;    /* sum over all bins */
+    uint64_t sequences; /* sequences in all bins */
+    uint64_t tokens;    /* tokens in all bins */
 };
 
 /*
- * Repeated lengths can make the array double once more than necessary, and
- * qsort may copy it.
+ * Repeated lengths can double the array once more than necessary, and qsort may
+ * copy it.
  */
 uint64_t ps_histogram_bytes(uint32_t lengths)
 {
@@ -122,7 +122,7 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: exceeds 2^63 - 1 tokens");
 
-    /* Grow only if merging repeats frees less than half of the array. */
+    /* Grow unless merging equal lengths frees at least half of the array. */
     if (t->n == t->capacity) {
         settle(t);
         if (t->n >= t->capacity / 2) {

@@ -13,8 +13,8 @@
 size_t ps_histogram_find(const ps_histogram *h, uint32_t length);
 
 /*
- * Upper bound, in bytes, on a histogram with `lengths` distinct lengths,
- * including temporary memory.
+ * Upper bound, in bytes, on the memory of a histogram with `lengths` distinct
+ * lengths, including temporary memory.
  */
 uint64_t ps_histogram_bytes(uint32_t lengths);
 

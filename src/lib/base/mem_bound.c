@@ -1,6 +1,6 @@
 /*
- * mem_bound.c - allocations whose size can be computed without making them, and
- * growing arrays.
+ * mem_bound.c - allocations whose size can be computed in advance, and growing
+ * arrays.
  *
  * SPDX-License-Identifier: MIT
  */

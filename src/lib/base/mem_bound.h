@@ -1,6 +1,6 @@
 /*
- * mem_bound.h - allocations whose size can be computed without making them, and
- * growing arrays.
+ * mem_bound.h - allocations whose size can be computed in advance, and growing
+ * arrays.
  *
  * SPDX-License-Identifier: MIT
  *
@@ -17,7 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Overhead of malloc per allocation, and per mmapped one, in bytes. */
+/*
+ * Overhead of malloc, in bytes: PS_MEM_HEAD per allocation, and PS_MEM_PAGE
+ * more if it has at least PS_MEM_LARGE bytes, since it may then be mapped.
+ */
 #define PS_MEM_HEAD 32
 #define PS_MEM_PAGE 4096
 #define PS_MEM_LARGE (UINT64_C(64) << 10)
@@ -44,7 +47,7 @@ static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 
 /*
  * Grows an array to a capacity of at least `needed` elements.  A new array
- * (NULL, capacity 0) starts at `min` >= 1 elements; a full one doubles.
+ * (NULL, capacity 0) starts with `min` >= 1 elements; a full array doubles.
  * Returns the array, which may have moved.  If out of memory, returns NULL; the
  * old array is then unchanged and still owned by the caller.
  */
@@ -52,8 +55,8 @@ void *ps_array_grow(void *array, size_t *capacity, size_t needed, size_t min,
                     size_t size);
 
 /*
- * Upper bound, in bytes, for such an array with `n` elements: its capacity may
- * be twice as large, and the old array exists until it has been copied.
+ * Upper bound, in bytes, for a growing array with `n` elements: its capacity
+ * may be twice as large, and the old array exists until it has been copied.
  */
 static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                                       size_t size)
@@ -64,7 +67,7 @@ static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                       ps_mem_array(max, size));
 }
 
-/* The same, if the capacity is known to start at `min` and to double. */
+/* Like ps_mem_growing, if the capacity always starts at `min` and doubles. */
 static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
                                        size_t size)
 {
@@ -79,7 +82,7 @@ static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
 }
 
 typedef struct ps_mem {
-    uint64_t bytes; /* requested so far */
+    uint64_t bytes; /* bytes requested so far, with overhead */
     bool counts;    /* count only, do not allocate */
     bool failed;    /* an allocation failed */
 } ps_mem;

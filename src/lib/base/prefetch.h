@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Bytes written by another thread or by the kernel are in the cache of another
- * processor.  Waiting for them costs more than most of the work done on them.
+ * Bytes that another thread or the kernel wrote are in the cache of another
+ * processor.  Waiting for them takes longer than most of the work on them.
  */
 
 #ifndef LIB_BASE_PREFETCH_H
@@ -24,7 +24,7 @@ static inline void ps_prefetch(const void *p)
 #endif
 }
 
-/* Fetches whole pairs of lines: processors transfer lines in pairs. */
+/* Fetches pairs of cache lines, since processors transfer them in pairs. */
 static inline void ps_prefetch_bytes(const unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n; i += 2 * PS_LINE_BYTES) {

@@ -21,8 +21,8 @@ static inline uint64_t ps_random(uint64_t *state)
 }
 
 /*
- * Returns a number below `n`, 1 <= n <= 2^32.  The relative bias is below n /
- * 2^32.
+ * Returns a number less than `n`, where 1 <= n <= 2^32.  The relative bias is
+ * less than n / 2^32.
  */
 static inline uint64_t ps_random_below(uint64_t *state, uint64_t n)
 {

@@ -4,9 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Errors are sticky, so callers need not check every call: a saver that runs
- * out of memory and a restorer that runs out of bytes set `failed`, and the
- * caller checks it once at the end.
+ * Errors are sticky, so callers need not check every call.  A saver that runs
+ * out of memory, or a restorer that runs out of bytes, sets `failed`; check it
+ * once at the end.
  */
 
 #ifndef LIB_BASE_SERIAL_H
@@ -34,7 +34,7 @@ typedef struct ps_restorer {
     bool failed;             /* too few bytes, or a value out of range */
 } ps_restorer;
 
-/* Return 0 after a failure. */
+/* Load a value.  Return 0 after a failure. */
 uint32_t ps_load_u32(ps_restorer *restorer);
 uint64_t ps_load_u64(ps_restorer *restorer);
 double ps_load_double(ps_restorer *restorer);
@@ -43,14 +43,15 @@ double ps_load_double(ps_restorer *restorer);
 const unsigned char *ps_load_bytes(ps_restorer *restorer, uint64_t n);
 
 /*
- * Loads a number from `min` to `max`.  Any other value is a failure and returns
- * `min`.
+ * Loads a number, which must be from `min` to `max`.  Otherwise fails and
+ * returns `min`.
  */
 uint32_t ps_load_within(ps_restorer *restorer, uint32_t min, uint32_t max);
 
 /*
  * Loads the number of elements that follow, each of at least `each` bytes.
- * Fails and returns 0 if it exceeds `max` or the bytes left.
+ * Fails and returns 0 if the number exceeds `max`, or if too few bytes are
+ * left.
  */
 uint32_t ps_load_count(ps_restorer *restorer, uint32_t max, size_t each);
 

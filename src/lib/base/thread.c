@@ -28,7 +28,7 @@ ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
     for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++)
         (void)sigdelset(&blocked, own_signals[i]);
     if (failure == 0) {
-        /* Much less than the system's default of 8 MiB. */
+        /* The system's default, 8 MiB, is much more than needed. */
         (void)pthread_attr_setstacksize(&attributes, PS_THREAD_STACK_BYTES);
         /* A new thread inherits the signal mask of its creator. */
         (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);

@@ -12,8 +12,8 @@
 #include "packstream.h"
 
 /*
- * Starts a thread in which all signals are blocked, except those it causes
- * itself, such as SIGPIPE.  PS_ERR_IO.
+ * Starts a thread in which all signals are blocked, except signals that the
+ * thread causes itself, such as SIGPIPE.  PS_OK, PS_ERR_IO.
  */
 ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
                           void *context, ps_error *err);

@@ -25,7 +25,7 @@ static ps_result make_slots(ps_loader *l, ps_error *err)
     if (o->memory == NULL)
         l->own = malloc(o->buffers * l->layout.bytes);
     l->slots = calloc(o->buffers, sizeof *l->slots);
-    /* No overflow: each pack takes more bytes in `bytes`. */
+    /* Cannot overflow: a pack takes more bytes in a buffer than its head. */
     l->heads = calloc((size_t)o->buffers * o->packs, sizeof *l->heads);
     if (l->slots == NULL || l->heads == NULL ||
         (o->memory == NULL && l->own == NULL))
@@ -111,7 +111,7 @@ ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
 {
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
-    /* Results other than PS_OK are not counted, so they repeat. */
+    /* A result other than PS_OK is not counted, so every call returns it. */
     if (l->has_thread) {
         bool wake;
 

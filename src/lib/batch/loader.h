@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  *
  * This module, batch, provides packs to trainers as views, arrays and batches.
- * It may use base, deal, io, format and stream.
+ * It depends on the modules base, deal, io, format and stream.
  *
  *   spans.h, view.c   a pack as boundaries of sequences, a ps_spans; fields of
  *                     packs as arrays
@@ -16,9 +16,9 @@
  *   loader_threads.c  the thread that fills buffers ahead
  *
  * A slot is a buffer with its batch.  The slots form a ring, with `released` <=
- * `given` <= `filled`: the thread fills slots from `filled` on, the user gets
- * those from `given` on, and may use those from `released` on.  Without a
- * thread ps_loader_next fills the slots.
+ * `given` <= `filled`: the thread fills the slots from `filled` on, the user
+ * gets the slots from `given` on, and may use those from `released` on.
+ * Without a thread, ps_loader_next fills the slots.
  */
 
 #ifndef LIB_BATCH_LOADER_H
@@ -30,7 +30,7 @@
 #include "packstream.h"
 #include "stream/pack_reader.h"
 
-/* A buffer with its batch, or with the result returned instead. */
+/* A buffer with its batch, or with the result to return instead. */
 typedef struct ps_slot {
     unsigned char *memory; /* layout.bytes bytes */
     ps_pack *heads;
@@ -43,12 +43,12 @@ typedef struct ps_slot {
 /* All packs of a round, used only if packs are assigned by cost. */
 typedef struct ps_loader_round {
     ps_deal *deal;            /* NULL: packs go to ranks in turn */
-    unsigned char *rows;      /* of all packs, info.row_bytes apart */
+    unsigned char *rows;      /* rows of all packs, info.row_bytes apart */
     unsigned char *sequences; /* sequence rows, pack after pack */
-    size_t sequences_size;    /* allocated for them, bytes */
-    size_t sequences_used;    /* used by the packs so far, bytes */
+    size_t sequences_size;    /* size of `sequences`, bytes */
+    size_t sequences_used;    /* bytes of `sequences` in use */
     ps_pack *heads;
-    uint64_t *costs; /* by pack */
+    uint64_t *costs; /* cost of each pack */
     uint32_t *ranks; /* rank of each pack */
 } ps_loader_round;
 
@@ -58,14 +58,14 @@ struct ps_loader {
     ps_form form;
     ps_loader_options options; /* with defaults filled in */
     ps_loader_layout layout;
-    uint32_t places; /* sequences per pack that a buffer can hold */
+    uint32_t places; /* maximum number of sequences per pack in a buffer */
     ps_slot *slots; /* batch i is in slot i % options.buffers */
-    ps_pack *heads; /* of all slots; options.packs each */
-    unsigned char *own; /* memory of all slots; NULL: the caller's */
+    ps_pack *heads; /* heads of all slots; options.packs each */
+    unsigned char *own; /* memory of all slots; NULL: the caller provides it */
     unsigned char mark[PS_PACK_MARK_BYTES]; /* position after the last batch
                                                returned */
-    bool ended; /* no thread: slot `given` has a final result */
-    uint32_t wake_batches; /* filled batches for which the user is woken */
+    bool ended; /* without a thread: slot `given` has the final result */
+    uint32_t wake_batches; /* number of filled batches that wakes the user */
     bool has_thread;
     pthread_t thread;
     int quit[2]; /* pipe that stops the thread when it waits for input */
@@ -77,14 +77,14 @@ struct ps_loader {
     pthread_mutex_t lock;
     pthread_cond_t batch_ready; /* wakes the user */
     pthread_cond_t slots_freed; /* wakes the thread */
-    uint64_t filled;            /* slots with a batch or the final result */
-    uint64_t given;             /* batches returned to the user */
-    uint64_t released;          /* batches the user may no longer use */
+    uint64_t filled;            /* number of slots that have been filled */
+    uint64_t given;             /* number of batches returned to the user */
+    uint64_t released;          /* number of batches that are no longer valid */
     bool full;                  /* the thread waits for slots */
     bool stop;                  /* ps_loader_free was called */
 };
 
-/* Maximum number of sequences per pack in buffers for that view. */
+/* Maximum number of sequences per pack in buffers for this view. */
 uint32_t ps_loader_places(const ps_pack_info *info, ps_view view);
 
 /* Checks the options and fills in defaults.  Results as ps_loader_plan. */
@@ -93,12 +93,12 @@ ps_result ps_loader_settle(const ps_pack_info *info,
                            ps_loader_options *settled,
                            ps_loader_layout *layout, ps_error *err);
 
-/* Reads the next batch into a slot.  Blocks as long as the input does. */
+/* Reads the next batch into a slot.  Blocks while the input does. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
 
 /* ---- Rounds assigned by cost ---- */
 
-/* Allocates a round, if packs are assigned by cost. */
+/* Allocates the round if packs are assigned by cost. */
 ps_result ps_loader_open_round(ps_loader *loader, ps_error *err);
 void ps_loader_free_round(ps_loader *loader);
 
@@ -111,7 +111,7 @@ ps_result ps_loader_deal(ps_loader *loader, uint64_t n, ps_error *err);
 
 /* ---- The thread ---- */
 
-/* Starts the thread.  If that fails, the user fills the slots; not an error. */
+/* Starts the thread.  If it cannot be started, the user fills the slots. */
 ps_result ps_loader_start(ps_loader *loader, ps_error *err);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* Initial allocation for sequence rows, bytes. */
+/* Initial size of the buffer for sequence rows, in bytes. */
 #define MIN_SEQUENCES 4096
 
 ps_result ps_loader_open_round(ps_loader *l, ps_error *err)
@@ -84,15 +84,15 @@ ps_result ps_loader_deal(ps_loader *l, uint64_t n, ps_error *err)
     const unsigned char *sequences = round->sequences;
     ps_result r = PS_OK;
 
-    /* The array no longer moves. */
+    /* The array is complete and no longer moves. */
     for (uint64_t i = 0; i < n; i++) {
         round->heads[i].sequences = sequences;
         sequences += (size_t)round->heads[i].n_seq * l->info.seq_bytes;
     }
 
     /*
-     * An incomplete last round.  Make it as small as possible, and fill it up
-     * with packs of cost 0, which represent missing ones.
+     * The last round is incomplete.  Make it as small as possible, and fill it
+     * up with packs of cost 0, which represent missing packs.
      */
     if (n < (uint64_t)l->options.packs * ranks) {
         const uint32_t per_rank = (uint32_t)((n + ranks - 1) / ranks);

@@ -5,7 +5,8 @@
  *
  * A batch is one rank's part of a round, which has `packs` packs for every
  * rank.  All packs of a round are read before the batch is returned.  All ranks
- * therefore agree on where the input ends, and have identical marks.
+ * therefore agree on the round in which the input ends, and have identical
+ * marks.
  */
 
 #include "batch/loader.h"
@@ -37,8 +38,8 @@ static void begin(const ps_loader *l, ps_slot *slot)
 
 /*
  * Completes the batch from the packs in a slot: adds padding, merges the arrays
- * and saves the position. int32 cannot overflow; ps_loader_plan has checked the
- * sizes.
+ * and saves the position.  int32 cannot overflow, since ps_loader_plan has
+ * checked the sizes.
  */
 static void finish(const ps_loader *l, ps_slot *slot)
 {
@@ -122,7 +123,7 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         n++;
     }
 
-    /* With costs, our packs are known once the round is complete. */
+    /* With costs, this rank's packs are known once the round is complete. */
     if (is_dealt && n > 0 &&
         (r == PS_OK || (r == PS_END && o->last != PS_LAST_DROP))) {
         const uint64_t first = ps_pack_reader_packs(l->reader) - n;

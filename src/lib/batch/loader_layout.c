@@ -12,10 +12,10 @@
 #include "batch/spans.h"
 #include "bytes.h"
 
-/* Bytes of packs to read ahead... */
+/* Size of the packs to read ahead, in bytes. */
 #define AHEAD_BYTES ((uint64_t)1 << 20)
 
-/* ...within these limits, in batches. */
+/* Limits of the number of batches to read ahead. */
 #define AHEAD_MIN 3
 #define AHEAD_MAX 256
 
@@ -35,7 +35,8 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
     if (o->last != PS_LAST_SHORT && o->last != PS_LAST_DROP &&
         o->last != PS_LAST_PAD)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "unknown kind of last batch %d", (int)o->last);
+                       "unknown handling of the last batch: %d",
+                       (int)o->last);
     if (o->last == PS_LAST_PAD && o->view == PS_VIEW_RAGGED)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the ragged view cannot pad a batch with empty packs");
@@ -48,8 +49,8 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
                        "missing the number of buffers");
     if (o->buffers != 0 && o->buffers <= o->keep)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "keeping %" PRIu32 " batches takes more than "
-                       "%" PRIu32 " buffers",
+                       "to keep %" PRIu32 " batches, more than %" PRIu32
+                       " buffers are needed",
                        o->keep, o->buffers);
     for (uint32_t i = 0; o->memory != NULL && i < o->buffers; i++)
         if (o->memory[i] == NULL || (uintptr_t)o->memory[i] % 16 != 0)
@@ -60,7 +61,7 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
 }
 
 /*
- * Later streams can have deeper packs than the first header states.  Only a
+ * Later streams can have deeper packs than the first header declares.  Only a
  * view with a fixed number of slots cannot represent them.
  */
 uint32_t ps_loader_places(const ps_pack_info *info, ps_view view)
@@ -72,7 +73,7 @@ uint32_t ps_loader_places(const ps_pack_info *info, ps_view view)
     return ps_max_sequences(&any);
 }
 
-/* No overflow: all sizes are below 2^62 for any valid input. */
+/* Sums cannot overflow: all sizes are below 2^62 for any valid input. */
 static ps_result lay_out(const ps_pack_info *info,
                          const ps_loader_options *o, ps_loader_layout *layout,
                          ps_error *err)
@@ -95,7 +96,8 @@ static ps_result lay_out(const ps_pack_info *info,
                        o->packs);
     if (bytes > SIZE_MAX / 2)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "a batch takes %" PRIu64 " bytes", bytes);
+                       "a batch of %" PRIu64 " bytes is too large: use smaller "
+                       "batches", bytes);
     *layout = (ps_loader_layout){.rows = 0,
                                  .cu = (size_t)cu,
                                  .n_seqs = (size_t)n_seqs,

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A wakeup costs as much as reading several packs.  The user is therefore woken
- * only for `wake_batches` batches, or when the thread has to wait for input.
- * The thread, when waiting for slots, is woken once half of those it can fill
+ * only for `wake_batches` batches, or when the thread has to wait for input.  A
+ * thread that waits for slots is woken once half of the slots that it can fill
  * are free.
  */
 
@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-/* Bytes of packs for which the user is woken. */
+/* Size of the packs that wake the user, in bytes. */
 #define WAKE_BYTES ((uint64_t)512 << 10)
 
 /* Thread function: fills slots until the input ends or the loader is freed. */
@@ -52,8 +52,8 @@ static void *run(void *context)
 }
 
 /*
- * Wait hook of the reader: lets the user have the batches so far, and waits for
- * input or for ps_loader_free.
+ * Wait hook of the reader: wakes the user for the batches filled so far, then
+ * waits for input or for ps_loader_free.
  */
 static ps_result wait_input(void *context, ps_error *err)
 {

@@ -12,13 +12,13 @@ typedef struct walk {
     const ps_spans *spans;
     uint32_t pack;       /* next pack */
     uint32_t first;      /* first span of the current pack */
-    uint32_t seqs;       /* its first span that is not a sequence */
-    uint32_t end;        /* first span of the next pack */
+    uint32_t seqs;       /* end of the spans of its sequences */
+    uint32_t end;        /* end of all its spans */
     uint32_t place;      /* index of its first sequence or slot */
-    uint32_t next_place; /* the same for the next pack */
+    uint32_t next_place; /* index of the next pack's first sequence or slot */
 } walk;
 
-/* Advances to the next pack; false after the last. */
+/* Advances to the next pack.  Returns false after the last pack. */
 static bool walk_next(walk *w)
 {
     if (w->pack == w->spans->n_packs)

@@ -22,9 +22,9 @@ ps_result ps_view_refuse(const ps_pack *pack, uint32_t places, ps_error *err)
 {
     return ps_fail(err, PS_ERR_LIMIT,
                    "pack %" PRIu64 " in the block at byte %" PRIu64 ": it has "
-                   "%" PRIu32 " sequences, the static view holds %" PRIu32 ", "
-                   "the depth in the first header: use another view, or pack "
-                   "all parts with the same --depth",
+                   "%" PRIu32 " sequences, but the static view has room for "
+                   "%" PRIu32 ", the depth in the first header: use another "
+                   "view, or pack all parts with the same --depth",
                    pack->index, pack->offset, pack->n_seq, places);
 }
 
@@ -123,7 +123,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
-/* Sets elements `at` to at + n - 1 of an array as for ps_spans_gather. */
+/* Converts `n` elements as for ps_spans_gather, to elements `at` on. */
 static void gather(const unsigned char *from, ps_type stored, size_t n,
                    ps_type type, void *to, size_t at)
 {

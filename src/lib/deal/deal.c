@@ -64,18 +64,18 @@ void ps_deal_free(ps_deal *d)
     free(d);
 }
 
-/* The bound considers up to this many items per rank. */
+/* Maximum number of items per rank that the bound considers. */
 #define BOUND_ROWS 16
 
 /* Maximum number of means computed per considered item, on average. */
 #define BOUND_WORK 4
 
-/* A maximum sum within bound / ENOUGH_PART of the bound is good enough. */
+/* The maximum sum is good enough if at most bound + bound / ENOUGH_PART. */
 #define ENOUGH_PART 1024
 
 /*
- * Total cost of the `n` costliest and of the `n` cheapest items.  Uses the
- * prefix sums in `spare`.
+ * Total cost of the `n` costliest items, and of the `n` cheapest items.  The
+ * prefix sums of the costs must be in `spare`.
  */
 static uint64_t costliest(const ps_deal *d, uint32_t n)
 {
@@ -88,14 +88,15 @@ static uint64_t cheapest(const ps_deal *d, uint32_t n)
 }
 
 /*
- * Raises the bound to account for the equal counts.  If `top`, the number of
- * costliest items considered, exceeds k * ranks, some ranks have more than k of
- * them.  Let m be the number of these ranks.  The others have at most k each,
- * so the m ranks together have at least top - k * (ranks - m).  Their other
- * items cost at least as much as the cheapest ones.  One of the m ranks costs
- * at least the mean.  As m is unknown, the bound is the minimum mean over all
- * m.  The mean first falls, then rises with m, and m > top - k * ranks cannot
- * give a lower one.
+ * Raises the bound to account for the equal counts.  Consider the `top`
+ * costliest items.  If top > k * ranks, some ranks have more than k of them.
+ * Let m be the number of these ranks.  The other ranks have at most k each, so
+ * the m ranks together have at least top - k * (ranks - m).  The remaining
+ * items of the m ranks cost at least as much as the cheapest items.  At least
+ * one of the m ranks costs no less than their mean.  Since m is unknown, the
+ * bound is the minimum of the means for all m.  As m decreases from top - k *
+ * ranks, the mean first falls, then rises.  A larger m cannot have a lower
+ * mean.
  */
 static void raise_bound(ps_deal *d)
 {
@@ -150,7 +151,7 @@ static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
     return PS_OK;
 }
 
-/* Reorders the items set by set, each set sorted. */
+/* Reorders the items set by set.  The items of each set are sorted. */
 static void lay_out(ps_deal *d)
 {
     ps_deal_item *from = d->items;
@@ -181,7 +182,7 @@ ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
     if (r != PS_OK)
         return r;
 
-    /* Use differencing, or longest-first if that is better. */
+    /* Use differencing, or longest-first if its maximum is lower. */
     max = ps_deal_difference(d);
     if (max > d->enough && ps_deal_longest_first(d) < max) {
         uint32_t *links = d->links;

@@ -15,8 +15,8 @@ static ps_deal_set *block_at(const ps_deal *d, uint32_t block)
 }
 
 /*
- * True if block `a` has a larger difference than `b`.  The sets of each are
- * sorted.
+ * True if block `a` has a larger difference than block `b`.  The sets of each
+ * block must be sorted.
  */
 static bool is_less_even(const ps_deal *d, uint32_t a, uint32_t b)
 {
@@ -50,8 +50,8 @@ static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
 }
 
 /*
- * Merges block `b` into `a`: the least set of b joins the greatest set of a,
- * and so on.  Then sorts the sets by sum.
+ * Merges block `b` into `a`: joins the least set of b with the greatest set of
+ * a, and so on.  Then sorts the sets by sum.
  */
 static void join(ps_deal *d, uint32_t a, uint32_t b)
 {

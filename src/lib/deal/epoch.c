@@ -4,11 +4,12 @@
  * SPDX-License-Identifier: MIT
  *
  * A Feistel network permutes the numbers of 2 * half bits: each round swaps the
- * halves and mixes a hash of one into the other.  A result that is not below n
- * is permuted again until it is, which yields a permutation of the numbers
- * below n (cycle walking; Black and Rogaway 2002).  No memory is needed, as in
- * the GPU shuffles of Mitchell et al. (2022).  Halves below 3 bits have too few
- * round functions: some orders would be more frequent than others.
+ * halves and mixes a hash of one half into the other.  A result that is not
+ * less than n is permuted again until it is, which yields a permutation of the
+ * numbers less than n (cycle walking; Black and Rogaway 2002).  Like the GPU
+ * shuffles of Mitchell et al. (2022), this needs no memory.  Halves have at
+ * least 3 bits: with fewer there are too few round functions, and some orders
+ * would be more frequent than others.
  */
 
 #include "base/random.h"

@@ -1,6 +1,6 @@
 /*
- * exchange.c - swap one or two items of the costliest set for as many cheaper
- * ones of another set, as long as that helps.
+ * exchange.c - swap one or two items of the costliest set for the same number
+ * of cheaper items of another set, as long as that helps.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,13 +8,13 @@
 #include "base/mem_bound.h"
 #include "deal/sets.h"
 
-/* Number of sets with the least sums that are tried first. */
+/* Number of sets, those with the least sums, that are tried first. */
 #define EMPTIEST 32
 
 /* Maximum number of items and pairs examined, per item of the deal. */
 #define WORK 512
 
-/* Items or pairs that a set can give away, sorted by cost. */
+/* The items or pairs of a set, sorted by cost. */
 typedef struct choices {
     const ps_deal_item *list;
     uint32_t n; /* number of items or pairs */
@@ -31,7 +31,7 @@ typedef struct swap {
     uint32_t other; /* index of the other set in deal->order */
     bool pairs;
     uint32_t from;  /* item position or pair in the costliest set */
-    uint32_t to;    /* the same in the other set */
+    uint32_t to;    /* item position or pair in the other set */
 } swap;
 
 /* Returns the items of a set or, if `pairs` is not NULL, all pairs of them. */
@@ -52,10 +52,10 @@ static choices choices_of(const ps_deal *d, uint32_t set, ps_deal_item *pairs)
 
 /*
  * Finds the best swap between `a`, items or pairs of the costliest set, and
- * `b`, those of the other set, and stores it in *best if it is an improvement.
- * Ideally the costliest set loses half of the difference between the sums.
- * Both lists are sorted, so one pass finds the nearest: advancing b increases
- * the loss, advancing a decreases it.
+ * `b`, items or pairs of the other set, and stores it in *best if it is an
+ * improvement.  Ideally the costliest set loses half of the difference between
+ * the sums.  Both lists are sorted, so one pass finds the swap whose loss is
+ * nearest to this: advancing b increases the loss, advancing a decreases it.
  */
 static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
                       choices b, swap *best)
@@ -86,9 +86,10 @@ static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
 }
 
 /*
- * Tries items, or pairs, of the sets at indexes first to end - 1 of the order
- * until a swap brings both sets down to `enough`.  Stops at sets whose mean
- * with the costliest set is not below the best swap.  Returns the work done.
+ * Tries swaps of items, or pairs, with the sets at indexes first to end - 1 of
+ * the order, until a swap lowers both sums to `enough`.  Stops at a set if the
+ * mean of its sum and the greatest sum is not below best->max.  Returns the
+ * number of items and pairs examined.
  */
 static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end, bool pairs,
                          uint64_t enough, swap *best)
@@ -147,7 +148,7 @@ static void apply_swap(ps_deal *d, const swap *s)
     } else {
         swap_items(&a[s->from], &b[s->to]);
     }
-    /* At most two items of each set are out of place. */
+    /* At most two items of each set are not in order. */
     ps_deal_insertion_sort(a, d->per_rank);
     ps_deal_insertion_sort(b, d->per_rank);
     for (uint32_t i = 0; i < d->per_rank; i++)
@@ -155,14 +156,15 @@ static void apply_swap(ps_deal *d, const swap *s)
     d->sets[full].sum = sum;
     d->sets[other].sum = both - sum;
 
-    /* The other set may have moved past the previously costliest one. */
+    /* The other set may have moved past the set that was the costliest. */
     settle(d, s->other);
     settle(d, d->order[last] == full ? last : last - 1);
 }
 
 /*
- * A swap is good enough if the costliest set loses an eighth of its excess over
- * the least.  Searching for the best swap would cost more than another swap.
+ * A swap is good enough if the costliest set loses one eighth of its excess
+ * over the least sum.  A search for the best swap would cost more than another
+ * swap.
  */
 void ps_deal_exchange(ps_deal *d)
 {

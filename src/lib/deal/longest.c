@@ -1,6 +1,6 @@
 /*
  * longest.c - longest processing time first: assign items in descending order
- * of cost, each to the set with the least sum among those not full.
+ * of cost, each to the set with the least sum among the sets that are not full.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ uint64_t ps_deal_longest_first(ps_deal *d)
             max = set->sum;
 
         /*
-         * Sift the set down.  A full set is replaced by the last one of the
+         * Sift the set down.  A full set is replaced by the last set of the
          * heap.
          */
         if (++set->n == d->per_rank)

@@ -19,8 +19,9 @@ uint64_t ps_deal_longest_first(ps_deal *deal);
 
 /*
  * Swaps items between deal->sets until the maximum sum is good enough, no swap
- * lowers it, or the work reaches a constant times `n`.  deal->items must have
- * the items of set 0, then set 1 and so on, each set in descending order.
+ * lowers it, or a limit on the work, proportional to `n`, is reached.
+ * deal->items must have the items of set 0, then of set 1 and so on, each set
+ * in descending order.
  */
 void ps_deal_exchange(ps_deal *deal);
 

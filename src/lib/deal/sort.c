@@ -1,5 +1,5 @@
 /*
- * sort.c - radix sort of items by cost, with data-independent running time.
+ * sort.c - radix sort of items by cost.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,8 +25,8 @@ void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n)
 }
 
 /*
- * Sorts by the lowest byte of the costs first.  Each pass is stable.  Bytes
- * that are equal in all costs need no pass.
+ * Sorts by the lowest byte of the costs first.  Each pass is stable.  A byte
+ * that is equal in all costs needs no pass.
  */
 void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
 {

@@ -60,14 +60,14 @@ void ps_block_head_encode(const ps_block_head *head,
     store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
 }
 
-/* Checks that the numbers of a head are valid for its kind. */
+/* Checks that the numbers of a block head are valid for its kind. */
 static bool fits_kind(const ps_pack_info *info, const ps_block_head *h)
 {
     switch (h->kind) {
     case PS_BLOCK_PACKS:
         /*
-         * Every pack has at least one sequence.  Both counts are bounded by
-         * the header, so the layout cannot overflow.
+         * Every pack has at least one sequence.  The header limits both counts,
+         * so the layout cannot overflow.
          */
         return h->n_packs >= 1 && h->n_packs <= info->block_packs &&
                h->n_seqs >= h->n_packs &&
@@ -222,7 +222,7 @@ ps_result ps_entries_check(const unsigned char *entries, uint32_t n,
     return PS_OK;
 }
 
-/* Writes the head of an INDEX or END block, whose body is already in place. */
+/* Writes the head of an INDEX or END block.  Its body must be complete. */
 static void encode_head(ps_block_kind kind, uint64_t first, uint64_t bytes,
                         unsigned char *to)
 {

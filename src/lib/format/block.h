@@ -1,5 +1,5 @@
 /*
- * block.h - blocks of a pack stream: packs, index and END; packstream(5)
+ * block.h - blocks of a pack stream: packs, index and END; see packstream(5),
  * "Blocks", "Index" and "END".
  *
  * SPDX-License-Identifier: MIT
@@ -23,9 +23,9 @@ typedef enum ps_block_kind {
 /* The head of a block. */
 typedef struct ps_block_head {
     ps_block_kind kind;
-    uint32_t n_packs; /* 0 except in blocks of packs */
+    uint32_t n_packs; /* number of packs; 0 except in blocks of packs */
     uint32_t n_seqs;  /* sequence rows of all its packs */
-    uint64_t first;   /* index of its first pack, or of the next pack */
+    uint64_t first;   /* index of its first pack; INDEX and END: next pack */
     uint64_t bytes;   /* size of the block, including the head */
     uint64_t body;    /* hash of the bytes after the head; 0 for packs */
 } ps_block_head;
@@ -34,8 +34,9 @@ void ps_block_head_encode(const ps_block_head *head,
                           unsigned char to[PS_BLOCK_HEAD_BYTES]);
 
 /*
- * Decodes and checks a head.  Its numbers are consistent with each other and
- * with the header, so `bytes` is bounded by the maximum size of such a block.
+ * Decodes and checks a head.  On success its numbers are consistent with each
+ * other and with the header, so `bytes` is at most the maximum size of a block
+ * of this kind.
  * PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_block_head_decode(const ps_pack_info *info,
@@ -49,9 +50,9 @@ ps_result ps_block_head_decode(const ps_pack_info *info,
  * head.
  */
 typedef struct ps_block_layout {
-    uint64_t heads;     /* of the pack heads */
-    uint64_t sequences; /* of the sequence rows */
-    uint64_t end;       /* of the padding */
+    uint64_t heads;     /* offset of the pack heads */
+    uint64_t sequences; /* offset of the sequence rows */
+    uint64_t end;       /* offset of the padding */
     uint64_t bytes;     /* size of the block */
 } ps_block_layout;
 
@@ -91,7 +92,7 @@ void ps_block_finalize(const ps_pack_info *info, unsigned char *block);
 typedef struct ps_entry {
     uint64_t offset;    /* from the start of the stream header */
     uint64_t first;     /* index of the first pack */
-    uint64_t watermark; /* of the last pack */
+    uint64_t watermark; /* watermark of the last pack */
 } ps_entry;
 
 void ps_entry_encode(const ps_entry *entry, unsigned char *to);
@@ -99,8 +100,8 @@ ps_entry ps_entry_decode(const unsigned char *from);
 
 /* Exclusive upper limits of the entries of an index. */
 typedef struct ps_index_end {
-    uint64_t offset; /* of the next byte */
-    uint64_t first;  /* index of the next pack */
+    uint64_t offset; /* end of the listed blocks, in bytes */
+    uint64_t first;  /* index of the pack after them */
 } ps_index_end;
 
 /*
@@ -121,20 +122,20 @@ typedef struct ps_end {
     ps_totals totals;
     uint64_t digest;
     uint32_t n_parts;             /* number of INDEX blocks */
-    uint32_t n_blocks;            /* number of blocks since the last of them */
+    uint32_t n_blocks;            /* blocks of packs after the last INDEX */
     const unsigned char *entries; /* encoded: INDEX blocks, then blocks */
-    uint64_t stream_bytes;        /* from the header to the end of END */
+    uint64_t stream_bytes;        /* size from the header to END, inclusive */
 } ps_end;
 
 uint64_t ps_end_bytes(uint32_t n_parts, uint32_t n_blocks);
 
-/* Writes END, ps_end_bytes() long; `at` is its offset in the stream. */
+/* Writes END, ps_end_bytes() bytes.  `at` is its offset in the stream. */
 void ps_end_encode(const ps_totals *totals, uint64_t digest,
                    const unsigned char *parts, uint32_t n_parts,
                    const unsigned char *blocks, uint32_t n_blocks, uint64_t at,
                    unsigned char *to);
 
-/* Decodes and checks END, all head->bytes of it.  PS_OK, PS_ERR_CORRUPT. */
+/* Decodes and checks END, head->bytes bytes.  PS_OK, PS_ERR_CORRUPT. */
 ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
                         const ps_block_head *head, ps_end *end, ps_error *err);
 
@@ -142,8 +143,8 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
 #define PS_TRAILER_BYTES 24
 
 /*
- * Decodes a trailer.  False if there is none, or if it states a size that END
- * or the stream cannot have.
+ * Decodes a trailer.  Returns false if the bytes are not a trailer, or if it
+ * has a size that END or the stream cannot have.
  */
 bool ps_trailer_decode(const unsigned char *from, uint64_t *end_bytes,
                        uint64_t *stream_bytes);

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * The text of the error gives the value in the first before the value in the
- * second: "vocab_size is 50304, not 50257".
+ * The text of the error has the value in the first schema or header before the
+ * value in the second: "vocab_size is 50304, not 50257".
  */
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static ps_result number_differs(ps_error *err, const char *what, uint32_t a,
     return ps_fail(err, PS_ERR_ARGUMENT, "%s is %s, not %s", what, x, y);
 }
 
-/* Prints the fill of a channel as a number, for floats its bit pattern. */
+/* Prints the fill of a channel: a number, or the bit pattern of a float. */
 static void print_fill(char text[VALUE_BYTES], const ps_channel *c)
 {
     if (c->type == PS_I32)
@@ -65,7 +65,7 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
                            b->channels[i].name);
     for (uint32_t i = 0; i < a->n_channels; i++)
         if (find_channel(b, a->channels[i].name) == NULL)
-            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is additional",
+            return ps_fail(err, PS_ERR_ARGUMENT, "unexpected channel '%s'",
                            a->channels[i].name);
 
     for (uint32_t i = 0; i < a->n_channels; i++) {
@@ -182,8 +182,8 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         {"seq_bytes", a->seq_bytes, b->seq_bytes},
     };
     /*
-     * The last three numbers and the fields are derived from the schema, so
-     * that is compared first.
+     * Compare the schema first, since the last three numbers and the fields are
+     * derived from it.
      */
     ps_result r = ps_schema_compare(&a->schema, &b->schema, err);
 

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "bytes.h"
 
-/* Extends a digest by a pack with the given checksum. */
+/* Adds a pack with this checksum to a digest. */
 static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 {
     unsigned char link[8];
@@ -25,15 +25,14 @@ static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 }
 
 /*
- * Extends a digest by a framed record, given its count and the hash of the
- * bytes after the count.
+ * Adds a framed record to a digest.  `hash` is that of the bytes after `count`.
  */
 static inline uint64_t ps_token_digest(uint64_t digest, uint32_t count,
                                        uint64_t hash)
 {
     unsigned char link[12];
 
-    /* Storing count and hash separately compiles to byte stores. */
+    /* If count and hash are stored separately, compilers emit byte stores. */
     store_u64(link, count | hash << 32);
     store_u32(link + 8, (uint32_t)(hash >> 32));
     return XXH3_64bits_withSeed(link, sizeof link, digest);

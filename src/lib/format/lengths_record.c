@@ -56,16 +56,15 @@ ps_result ps_lengths_entries_decode(ps_lengths *l,
 
         if (length <= l->last)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "a length of %" PRIu32 " follows one of %" PRIu32,
-                           length, l->last);
+                           "length %" PRIu32 " follows length %" PRIu32
+                           ", but lengths must ascend", length, l->last);
         if (count == 0)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "length %" PRIu32 " is listed without sequences",
-                           length);
+                           "length %" PRIu32 " has a count of 0", length);
         if (count > UINT64_MAX - l->sequences ||
             count > (UINT64_MAX - l->tokens) / length)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "its counts exceed 64 bits");
+                           "the sums of its counts exceed 64 bits");
         l->last = length;
         l->sequences += count;
         l->tokens += count * length;
@@ -81,7 +80,7 @@ ps_result ps_lengths_tail_decode(ps_lengths *l, const unsigned char *tail,
         return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not match");
     if (load_u64(tail + AT_BYTES) != PS_LENGTHS_BYTES(l->n))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it has %zu bytes, not %" PRIu64,
+                       "it has %zu bytes, but its tail says %" PRIu64,
                        PS_LENGTHS_BYTES(l->n), load_u64(tail + AT_BYTES));
     return PS_OK;
 }
@@ -113,7 +112,7 @@ ps_result ps_lengths_compare(const ps_lengths *l, uint64_t sequences,
         return PS_OK;
     return ps_fail(err, PS_ERR_CORRUPT,
                    "it counts %" PRIu64 " sequences and %" PRIu64
-                   " tokens, the stream has %" PRIu64 " and %" PRIu64,
+                   " tokens, but the stream has %" PRIu64 " and %" PRIu64,
                    l->sequences, l->tokens, sequences, tokens);
 }
 

@@ -1,12 +1,13 @@
 /*
  * lengths_record.h - LENGTHS, the control record with the number of sequences
- * of each length in a stream; packstream(5) "Control records".
+ * of each length in a stream; see packstream(5), "Control records".
  *
  * SPDX-License-Identifier: MIT
  *
- * A stream reader checks a record in parts: the head, entries as they arrive,
- * the tail.  ps_lengths_decode checks a record in memory.  The decoders return
- * PS_OK or PS_ERR_CORRUPT; ps_lengths_blame adds the offset to the message.
+ * A stream reader checks a record in parts: first the head, then the entries as
+ * they arrive, then the tail.  ps_lengths_decode checks a complete record in
+ * memory.  The decoders return PS_OK or PS_ERR_CORRUPT; ps_lengths_blame adds
+ * the offset of the record to the message.
  */
 
 #ifndef LIB_FORMAT_LENGTHS_RECORD_H
@@ -25,12 +26,12 @@
 #define PS_LENGTHS_BYTES(n)                                            \
     (PS_LENGTHS_MIN_BYTES + (size_t)(n) * PS_LENGTHS_ENTRY_BYTES)
 
-/* A record, as far as it has been decoded. */
+/* The part of a record that has been decoded. */
 typedef struct ps_lengths {
     uint32_t n;            /* number of entries in the record */
     uint32_t last;         /* length of the last entry, tokens; 0: none yet */
-    uint64_t sequences;    /* sums over the entries so far */
-    uint64_t tokens;
+    uint64_t sequences;    /* number of sequences in the entries so far */
+    uint64_t tokens;       /* number of their tokens */
     uint64_t stream_bytes; /* bytes of the stream before this record */
 } ps_lengths;
 
@@ -51,7 +52,7 @@ static inline void ps_lengths_store(unsigned char *entry, uint32_t length,
     store_u64(entry + 4, count);
 }
 
-/* Writes head and tail of a record whose `n` entries are in place. */
+/* Writes the head and tail of a record that already has its `n` entries. */
 void ps_lengths_seal(unsigned char *record, uint32_t n,
                      uint64_t stream_bytes);
 

@@ -195,7 +195,7 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
                            "sequence %" PRIu32 " has %" PRIu32 " tokens, but "
                            "only %" PRIu32 " fit",
                            i, n, info->capacity - next);
-        /* Cannot exceed the capacity, which is a multiple of the alignment. */
+        /* At most the capacity, which is a multiple of the alignment. */
         next += ps_aligned(n, info->align);
         sum += n;
         max = n > max ? n : max;
@@ -204,7 +204,7 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT,
                        "n_tok is %" PRIu32 ", not %" PRIu64,
                        pack->n_tok, sum);
-    /* Trainers pass max_seqlen to kernels unchecked, so it must be exact. */
+    /* Trainers pass max_seqlen to kernels unchecked, so it must be right. */
     if (max != pack->max_seqlen)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "max_seqlen is %" PRIu32 ", not %" PRIu32,

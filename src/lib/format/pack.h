@@ -1,18 +1,19 @@
 /*
- * pack.h - build, decode and check packs: row, sequence rows, head;
- * packstream(5) "Rows", "Sequence rows" and "Pack heads".
+ * pack.h - build, decode and check packs: row, sequence rows, head; see
+ * packstream(5), "Rows", "Sequence rows" and "Pack heads".
  *
  * SPDX-License-Identifier: MIT
  *
- * This module, format, implements both formats.  It works on bytes in memory;
- * the modules stream and packer read and write them.
+ * This module, format, implements the formats of token records and pack
+ * streams.  It works on bytes in memory; the modules stream and packer read and
+ * write them.
  *
  *   schema.h         token types and channels; common to both formats
  *   version.h        versioning rules; common to both formats
  *   token_header.h   header and control records of framed token records
  *   lengths_record.h histogram at the end of framed token records
  *   pack_header.h    header of a pack stream
- *   pack_layout.h    offsets in rows and heads, and sizes; for writers
+ *   pack_layout.h    offsets in rows and heads, and sizes
  *   pack.h           one pack: built in place, or checked and decoded
  *   pack_check.c     pack rules that readers may leave unchecked
  *   block.h          blocks of packs, index and END
@@ -20,9 +21,10 @@
  *   digest.h         the digests in END
  *   pack_mark.h      a position between two packs, saved as a mark
  *
- * Decoders treat their input as hostile: they check everything that memory
- * safety depends on and return PS_ERR_CORRUPT otherwise.  Their messages do not
- * contain file positions; callers add them.  This module uses only base.
+ * Decoders treat their input as hostile: they return PS_ERR_CORRUPT unless
+ * everything that memory safety depends on is valid.  Their messages do not
+ * contain file positions; callers add them.  This module depends only on module
+ * base.
  */
 
 #ifndef LIB_FORMAT_PACK_H
@@ -62,14 +64,14 @@ static inline uint32_t ps_aligned(uint32_t n_tok, uint32_t align)
 /* ---- Building ---- */
 
 /*
- * A part of the payload, either the tokens or a user channel, and the field it
- * is copied to.  In a payload of n tokens, a per-token part starts at byte
- * `before` * n.  A per-sequence part starts `before` bytes after the last
+ * A part of the payload, either the tokens or a user channel, and the field to
+ * which it is copied.  In a payload of n tokens, a per-token part starts at
+ * byte `before` * n.  A per-sequence part starts `before` bytes after the last
  * per-token part.
  */
 typedef struct ps_payload_column {
-    uint32_t offset; /* of the field in the row or sequence row, bytes */
-    uint32_t bytes;  /* per element */
+    uint32_t offset; /* offset of the field in the row or sequence row, bytes */
+    uint32_t bytes;  /* size of an element */
     bool per_token;
     uint32_t before; /* bytes; see above */
 } ps_payload_column;
@@ -78,15 +80,15 @@ typedef struct ps_payload_column {
 uint32_t ps_payload_columns(const ps_pack_info *info,
                             ps_payload_column columns[PS_MAX_FIELDS]);
 
-/* A per-token field, for filling its unused elements. */
+/* A per-token field whose unused elements have to be filled. */
 typedef struct ps_form_field {
-    uint32_t offset; /* in the row, bytes */
-    uint32_t bytes;  /* per element */
+    uint32_t offset; /* offset in the row, bytes */
+    uint32_t bytes;  /* size of an element */
     uint32_t gap;    /* bytes between its end and the next field */
-    uint64_t fill;   /* little-endian bit pattern */
+    uint64_t fill;   /* value of unused elements, as a bit pattern */
 } ps_form_field;
 
-/* Parameters for building packs of a stream, derived from its header once. */
+/* Parameters for building the packs of a stream, derived from its header. */
 typedef struct ps_form {
     uint32_t capacity; /* tokens */
     uint32_t row_bytes;
@@ -110,7 +112,7 @@ typedef struct ps_pack_builder {
     unsigned char *seq;       /* next sequence row */
     uint32_t n_seq;
     uint32_t n_tok;
-    uint32_t n_rows;     /* elements in use, and the next sequence's start */
+    uint32_t n_rows;     /* elements in use; the next sequence starts there */
     uint32_t max_seqlen; /* longest sequence so far, tokens */
     uint64_t sum_len_sq;
 } ps_pack_builder;
@@ -161,7 +163,7 @@ void ps_pack_end(const ps_pack_builder *builder);
 
 /* ---- Heads ---- */
 
-/* Writes a head with checksum 0. */
+/* Writes a head, with a checksum of 0. */
 static inline void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
                                   const ps_pack_builder *b, uint32_t first_seq,
                                   uint64_t watermark)
@@ -219,8 +221,8 @@ ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
                          ps_pack *pack, ps_error *err);
 
 /*
- * Checks that sequences are contiguous, except for gaps of the alignment, and
- * agree with the numbers of the head, which has been decoded.
+ * Checks that sequences are contiguous, except for gaps due to the alignment,
+ * and agree with the numbers of the head, which must have been decoded.
  * PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_pack_check_sequences(const ps_pack_info *info,

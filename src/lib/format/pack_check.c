@@ -57,7 +57,7 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
     }
 }
 
-/* Elements first to end - 1 of a field must equal its fill value. */
+/* Checks that elements first to end - 1 of a field equal its fill value. */
 static ps_result check_fill(const ps_field *f, const unsigned char *elements,
                             uint32_t first, uint32_t end, ps_error *err)
 {
@@ -75,8 +75,9 @@ static ps_result check_fill(const ps_field *f, const unsigned char *elements,
 }
 
 /*
- * The elements of a per-token field between sequences, and after the last one,
- * are unused.  The bytes from the field's end to byte `limit` must be zero.
+ * Checks the unused elements of a per-token field, between sequences and after
+ * the last one.  The bytes from the end of the field to byte `limit` must be
+ * zero.
  */
 static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
                               const ps_field *f, uint32_t limit, ps_error *err)
@@ -103,7 +104,7 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     return r;
 }
 
-/* Bytes between the fields of a sequence row must be zero. */
+/* Checks that the bytes between the fields of a sequence row are zero. */
 static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
                             ps_error *err)
 {
@@ -128,7 +129,7 @@ static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* sum_len_sq is for programs that read only heads. */
+/* Checks sum_len_sq, which is for programs that read only heads. */
 static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
                            ps_error *err)
 {
@@ -146,7 +147,7 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Tokens of sequences must be in the vocabulary.  The pad id need not be. */
+/* Checks that tokens are in the vocabulary.  The pad id need not be. */
 static ps_result check_vocabulary(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {
@@ -175,7 +176,7 @@ ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
     const bool is_known = ps_is_version_known(info);
     ps_result r = check_sum(info, pack, err);
 
-    /* Built-in fields added by a later version can have different rules. */
+    /* Built-in fields of a later version can have other rules. */
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
         const bool is_last = i + 1 == info->n_fields ||

@@ -53,8 +53,8 @@ enum {
 };
 
 /*
- * Offset in a table entry.  0: built in; otherwise 1 + index of the user
- * channel.
+ * Offset of the source in a table entry: 0 for a built-in field, otherwise 1 +
+ * the index of the user channel.
  */
 #define ENTRY_SOURCE 27
 
@@ -131,7 +131,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
 }
 
-/* Decodes everything except the table and the dtype. */
+/* Decodes everything except the table of fields and the dtype. */
 static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
 {
@@ -165,21 +165,23 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
         info->row_bytes % 8 != 0 || info->seq_bytes < 16 ||
         info->seq_bytes > MAX_SEQ_BYTES || info->seq_bytes % 8 != 0)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "rows of %" PRIu32 " and sequence rows of %" PRIu32
-                       " bytes",
+                       "invalid sizes: rows of %" PRIu32 " and sequence rows "
+                       "of %" PRIu32 " bytes",
                        info->row_bytes, info->seq_bytes);
     if (info->block_packs == 0 || info->block_packs > PS_MAX_BLOCK_PACKS ||
         (info->block_packs & (info->block_packs - 1)) != 0 ||
         info->block_bytes > PS_MAX_BLOCK_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "blocks of %" PRIu32 " packs and %" PRIu64 " bytes",
+                       "invalid sizes: blocks of %" PRIu32 " packs and %" PRIu64
+                       " bytes",
                        info->block_packs, info->block_bytes);
     if (aligned && info->align < 2)
-        return ps_fail(err, PS_ERR_CORRUPT, "sequences aligned to %u",
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "invalid alignment: sequences aligned to %u",
                        (unsigned)info->align);
 
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
-        return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
+        return ps_fail(err, PS_ERR_CORRUPT, "invalid size: tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
     info->group = from[AT_GROUP];
     info->share = (load_u64(from + AT_COMPAT) & COMPAT_SHARE) != 0;
@@ -213,8 +215,8 @@ static ps_result check_place(const ps_pack_info *info, const ps_field *f,
 }
 
 /*
- * Decodes the table.  Built-in fields of a later minor version stay in the
- * table and are ignored.
+ * Decodes the table of fields.  Built-in fields of a later minor version stay
+ * in info->fields and are ignored.
  */
 static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
@@ -224,8 +226,9 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
 
     info->n_fields = load_u32(from + AT_N_FIELDS);
     if (info->n_fields > PS_MAX_FIELDS)
-        return ps_fail(err, PS_ERR_CORRUPT, "%u fields in the header",
-                       (unsigned)info->n_fields);
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the header lists %u fields, the limit is %d",
+                       (unsigned)info->n_fields, PS_MAX_FIELDS);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const unsigned char *entry =
             from + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
@@ -252,7 +255,8 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
 
         /* Restore the user channel at its index in the schema. */
         if (f->source >= PS_MAX_CHANNELS)
-            return ps_fail(err, PS_ERR_CORRUPT, "field '%s' has no source",
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "field '%s' has a source out of range",
                            f->channel.name);
         channel = &info->schema.channels[f->source];
         if (channel->name[0] != '\0')
@@ -275,7 +279,7 @@ static bool has_own(const ps_pack_info *info, const char *name, ps_type type,
            f->channel.kind == kind && f->offset == offset;
 }
 
-/* Checks for the built-in fields of every stream and derives `split`. */
+/* Checks that every built-in field is present, and determines `split`. */
 static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 {
     const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
@@ -296,8 +300,8 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         (info->group > 0 &&
          info->schema.channels[info->group - 1].kind != PS_PER_SEQUENCE))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "groups by channel %" PRIu32 ", which is not one per "
-                       "sequence",
+                       "groups by channel %" PRIu32 ", which is not a "
+                       "per-sequence channel",
                        info->group);
     if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -321,7 +325,7 @@ static ps_result check_layout(const unsigned char *from,
         r = ps_pack_info_compare(info, &wanted, err);
     if (r == PS_OK && info->block_bytes != wanted.block_bytes)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "blocks of %" PRIu64 " bytes, not %" PRIu64,
+                    "the maximum block size is %" PRIu64 " bytes, not %" PRIu64,
                     info->block_bytes, wanted.block_bytes);
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
         const ps_channel *c = &info->fields[i].channel;
@@ -338,7 +342,7 @@ static ps_result check_layout(const unsigned char *from,
     if (r != PS_OK)
         return r;
 
-    /* Bytes reserved for later versions are zero in known versions. */
+    /* In known versions, bytes reserved for later versions are zero. */
     zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
            (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
            all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
@@ -392,7 +396,7 @@ ps_result ps_pack_header_decode(const unsigned char *from,
         memcpy(info->dtype, from + AT_DTYPE, sizeof info->dtype - 1);
     if (r == PS_OK || r == PS_ERR_CORRUPT)
         return r;
-    /* An argument error in a header means that the header is damaged. */
+    /* Report invalid values in a header as damage, not as an argument error. */
     if (err != NULL)
         err->code = PS_ERR_CORRUPT;
     return PS_ERR_CORRUPT;

@@ -1,6 +1,6 @@
 /*
- * pack_header.h - the 4096-byte header of a pack stream; packstream(5) "Pack
- * stream header".
+ * pack_header.h - the 4096-byte header of a pack stream; see packstream(5),
+ * "Pack stream header".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,8 +14,8 @@
 bool ps_is_pack_magic_prefix(const unsigned char *bytes, size_t n);
 
 /*
- * True if a zstd frame contains just a header, given the size of its content
- * and the first eight bytes of it.
+ * True if a zstd frame contains only a header.  `content` is the first eight
+ * bytes of the frame's content; `bytes` is the size of the content.
  */
 bool ps_is_pack_head(const unsigned char *content, uint64_t bytes);
 
@@ -30,8 +30,8 @@ ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err);
 
 /*
- * The same for input of which only `got` bytes are available.  Also returns
- * PS_ERR_TRUNCATED.
+ * Like ps_pack_header_decode, but only `got` bytes of the input are available.
+ * Also returns PS_ERR_TRUNCATED.
  */
 ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                               ps_pack_info *info, ps_error *err);

@@ -18,12 +18,12 @@
 #include "bytes.h"
 #include "format/block.h"
 
-/* Default for rows and heads of a full block: at least this many bytes. */
+/* Minimum size of the rows and heads of a full block by default, in bytes. */
 #define BLOCK_BYTES (UINT32_C(1) << 20)
 
 /* ---- Fields ---- */
 
-/* Appends a field to a row with *end bytes in use. */
+/* Appends a field to a row that has *end bytes in use. */
 static void add_field(ps_pack_info *info, uint64_t *end,
                       const ps_channel *channel, uint32_t source)
 {
@@ -43,9 +43,7 @@ static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
             add_field(info, end, &info->schema.channels[i], i);
 }
 
-/*
- * Adds all fields.  Returns the size of a row and of a sequence row in bytes.
- */
+/* Adds all fields.  Sets the sizes of a row and a sequence row, in bytes. */
 static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
 {
     static const ps_channel built_in[] = {
@@ -177,7 +175,7 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
     uint64_t of_block;
 
     if (n == 0) {
-        n = 1; /* ends at 32768: a row has at least 8 bytes */
+        n = 1; /* at most 32768, since a row has at least 8 bytes */
         while ((uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) <
                BLOCK_BYTES)
             n *= 2;

@@ -1,6 +1,6 @@
 /*
- * pack_layout.h - offsets and sizes in a pack stream; packstream(5) "Rows" and
- * "Sequence rows".
+ * pack_layout.h - offsets and sizes in a pack stream; see packstream(5), "Rows"
+ * and "Sequence rows".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,10 @@
 
 #include "packstream.h"
 
-/* Offsets of built-in fields in a sequence row; the last two if split. */
+/*
+ * Offsets of built-in fields in a sequence row.  The last two exist only if
+ * sequences are split.
+ */
 enum {
     PS_SEQ_ID = 0,
     PS_SEQ_START = 8,
@@ -35,15 +38,15 @@ enum {
 
 #define PS_MAX_BLOCK_PACKS 65536
 
-/* A row, the sequence rows of a pack, and what is beside them. */
+/* Upper bound on the size of any block of packs, in bytes. */
 #define PS_MAX_BLOCK_BYTES (UINT64_C(3) * PS_MAX_ROW_BYTES)
 
 /* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
 /*
- * Computes fields, row_bytes, seq_bytes, block_bytes, dtype and, if it is 0,
- * block_packs, from capacity, depth, split, align and schema.
+ * Computes fields, row_bytes, seq_bytes, block_bytes and dtype from capacity,
+ * depth, split, align and schema; also block_packs if it is 0.
  * PS_OK, PS_ERR_ARGUMENT (capacity, depth, window, align or block_packs out of
  * range), _LIMIT.
  */

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A mark consists of "PKSM", a version, the members of ps_pack_place, zeros,
- * and the XXH3 of all that, little-endian.  Totals and digest are laid out as
- * in END.
+ * and the XXH3 of all bytes before it.  Numbers are little-endian.  Totals and
+ * digest have the same layout as in END.
  */
 
 #include "format/pack_mark.h"
@@ -35,7 +35,7 @@
 
 _Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
 
-/* Bound on packs in an input: more would exceed 2^63 bytes. */
+/* Upper bound on the packs of an input: more would exceed 2^63 bytes. */
 #define PACKS_MAX (UINT64_C(1) << 55)
 
 static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
@@ -75,14 +75,14 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
 
     *place = (ps_pack_place){0};
     if (memcmp(mark, magic, sizeof magic) != 0)
-        return ps_fail(err, PS_ERR_MAGIC, "not a reader's mark");
+        return ps_fail(err, PS_ERR_MAGIC, "not a mark of a pack reader");
     if (load_u64(mark + AT_CHECKSUM) != ps_hash(mark, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the mark is damaged: its checksum does not match");
     if (load_u32(mark + AT_VERSION) != MARK_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the mark has version %" PRIu32 ", this library reads "
-                       "version %d",
+                       "the mark has version %" PRIu32 ", but this library "
+                       "reads version %d",
                        load_u32(mark + AT_VERSION), MARK_VERSION);
     place->first_header = load_u64(mark + AT_FIRST_HEADER);
     place->header = load_u64(mark + AT_HEADER);

@@ -68,7 +68,8 @@ const char *ps_recognize(const void *bytes, size_t n)
             memcmp(p, beginnings[i].bytes, beginnings[i].n) == 0)
             return beginnings[i].name;
     /*
-     * Arrow IPC message: continuation marker and metadata size, 8-byte words.
+     * An Arrow IPC message starts with a continuation marker and the size of
+     * its metadata, a multiple of 8.
      */
     if (n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
         load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24)
@@ -76,7 +77,7 @@ const char *ps_recognize(const void *bytes, size_t n)
     if (is_json(p, n))
         return "JSON (use tokcat --from=jsonl)";
 
-    /* Text in any ASCII-compatible encoding.  Fewer bytes are ambiguous. */
+    /* Text in any ASCII-compatible encoding.  A few bytes are not enough. */
     if (n < PS_RECOGNIZE_BYTES)
         return NULL;
     for (size_t i = 0; i < n; i++)

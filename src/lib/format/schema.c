@@ -38,7 +38,7 @@ enum {
 
 #define N_TYPES (sizeof types / sizeof types[0])
 
-/* Names used by the formats and their exports. */
+/* Channel names that the formats and their exports use themselves. */
 static const char *const reserved[] = {
     "checksum",  "index",      "watermark", "sum_len_sq", "first_seq",
     "n_seq",     "n_tok",      "max_seqlen", "seq_id",    "seq_start",
@@ -91,7 +91,7 @@ ps_schema ps_schema_raw(ps_type token_type)
     return schema;
 }
 
-/* ASCII letters only, independent of the locale. */
+/* Accepts only ASCII letters, independent of the locale. */
 static bool is_name(const char *name)
 {
     size_t n = strnlen(name, PS_NAME_BYTES);

@@ -10,7 +10,7 @@
 
 #include "packstream.h"
 
-/* Size of a channel table entry; packstream(5) "Channel table". */
+/* Size of a channel table entry; see packstream(5), "Channel table". */
 #define PS_CHANNEL_ENTRY_BYTES 64
 
 /* Writes an entry.  `offset` and `count` are 0 in token streams. */
@@ -26,26 +26,26 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
                             ps_error *err);
 
 /*
- * True if the unused bytes of an entry are zero.  `is_field`: an entry of a
- * pack stream, in which source, offset and count are used.
+ * True if the unused bytes of an entry are zero.  `is_field` is set for an
+ * entry of a pack stream, in which source, offset and count are used.
  */
 bool ps_channel_unused_is_zero(const unsigned char *entry, bool is_field);
 
 /* Name of a ps_special for messages, such as "the pad id". */
 const char *ps_special_name(int special);
 
-/* Special ids, 4 bytes each, PS_SPECIALS of them. */
+/* Encode and decode the PS_SPECIALS special ids, 4 bytes each. */
 void ps_specials_encode(const ps_schema *schema, unsigned char *to);
 void ps_specials_decode(const unsigned char *from, ps_schema *schema);
 
-/* Token type of 2 or 4 bytes; false for any other width. */
+/* Sets the token type for a width of 2 or 4 bytes; otherwise returns false. */
 bool ps_token_type(unsigned token_bytes, ps_type *type);
 
 /* Size of a payload of n tokens, in bytes: per_token * n + fixed. */
 typedef struct ps_shape {
     uint32_t token_bytes; /* 2 or 4 */
-    uint32_t per_token;   /* bytes per token, with per-token channels */
-    uint32_t fixed;       /* bytes of per-sequence channels */
+    uint32_t per_token;   /* bytes per token, including per-token channels */
+    uint32_t fixed;       /* bytes of all per-sequence channels */
 } ps_shape;
 
 ps_shape ps_schema_shape(const ps_schema *schema);
@@ -59,7 +59,6 @@ static inline uint64_t ps_shape_bytes(const ps_shape *shape, uint32_t n_tok)
 uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
                          ps_type type, uint32_t vocab_size);
 
-/* Returns token `i`. */
 uint32_t ps_token_at(const unsigned char *tokens, uint32_t i, ps_type type);
 
 #endif

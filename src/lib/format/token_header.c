@@ -105,14 +105,14 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
         return r;
     *schema = (ps_schema){.framed = true};
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
-        return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
+        return ps_fail(err, PS_ERR_CORRUPT, "invalid size: tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
     schema->labels = (ps_label_convention)from[AT_LABELS];
     schema->vocab_size = load_u32(from + AT_VOCAB_SIZE);
     ps_specials_decode(from + AT_SPECIALS, schema);
     memcpy(schema->tokenizer, from + AT_TOKENIZER, sizeof schema->tokenizer);
 
-    /* Bytes reserved for later versions are zero in known versions. */
+    /* In known versions, bytes reserved for later versions are zero. */
     zero = all_zero(from + AT_ZERO, AT_VOCAB_SIZE - AT_ZERO) &&
            all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
     schema->n_channels = load_u32(from + AT_N_CHANNELS);
@@ -132,7 +132,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                        "unused bytes of the header are not zero");
     if (ps_schema_check(schema, err) == PS_OK)
         return PS_OK;
-    /* An argument error in a header means that the header is damaged. */
+    /* Report invalid values in a header as damage, not as an argument error. */
     if (err != NULL)
         err->code = PS_ERR_CORRUPT;
     return PS_ERR_CORRUPT;

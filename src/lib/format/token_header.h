@@ -1,6 +1,6 @@
 /*
- * token_header.h - header and control records of framed token records;
- * packstream(5) "Framed token records".
+ * token_header.h - header and control records of framed token records; see
+ * packstream(5), "Framed token records".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +36,10 @@ size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to);
 ps_result ps_token_header_size(const unsigned char *from, size_t *size,
                                ps_error *err);
 
-/* Decodes and checks a complete header of `size` bytes.  Results as above. */
+/*
+ * Decodes and checks a complete header of `size` bytes.
+ * PS_OK, PS_ERR_UNSUPPORTED, PS_ERR_CORRUPT.
+ */
 ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                                  ps_schema *schema, ps_error *err);
 

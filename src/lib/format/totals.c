@@ -67,7 +67,7 @@ void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
 #undef LOAD_U32
 }
 
-/* *sum += n; false on overflow, which a foreign END can cause. */
+/* Adds `n` to *sum.  Returns false on overflow, possible with a bad END. */
 static bool add(uint64_t *sum, uint64_t n)
 {
     *sum += n;
@@ -197,7 +197,7 @@ ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
                        "END does not account for every input sequence");
     if (end->max_depth > ps_max_sequences(info))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END declares a pack of %" PRIu32 " sequences, the "
+                       "END declares a pack of %" PRIu32 " sequences, but the "
                        "depth is %" PRIu32,
                        end->max_depth, ps_max_sequences(info));
     /* An unknown count matches any value. */

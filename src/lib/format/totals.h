@@ -17,8 +17,8 @@ void ps_totals_add_pack(ps_totals *totals, uint32_t n_seq, uint32_t n_tok,
 bool ps_totals_add(ps_totals *totals, const ps_totals *other);
 
 /*
- * Encoding of totals and a digest in END (packstream(5), "END record"), marks
- * and states: first the 64-bit numbers, then the 32-bit ones.
+ * Encoding of totals and a digest in END (see packstream(5), "END record"),
+ * marks and states: first the 64-bit numbers, then the 32-bit numbers.
  */
 #define PS_TOTALS_BYTES 116
 
@@ -28,7 +28,8 @@ void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
                       ps_totals *totals, uint64_t *digest);
 
 /*
- * Compares the totals in END with those of the packs.  PS_OK, PS_ERR_CORRUPT.
+ * Compares the totals in END with the totals of the packs.  PS_OK,
+ * PS_ERR_CORRUPT.
  */
 ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
                             ps_error *err);

@@ -23,7 +23,7 @@ const char *ps_version(void)
                       PACKSTREAM_VERSION_PATCH);
 }
 
-/* Offsets after the magic.  The probe detects the wrong byte order. */
+/* Offsets from the end of the magic.  The probe detects a wrong byte order. */
 enum { AT_PROBE = 0, AT_MAJOR = 4, AT_MINOR = 6 };
 
 void ps_version_encode(unsigned char *to, uint16_t major)

@@ -1,5 +1,5 @@
 /*
- * version.h - versioning rules of both formats; packstream(5) "Versions".
+ * version.h - versioning rules of both formats; see packstream(5), "Versions".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,9 +18,9 @@
 void ps_version_encode(unsigned char *to, uint16_t major);
 
 /*
- * Decodes and checks these bytes.  `major` and `minor` may be NULL.  Returns
- * PS_OK, PS_ERR_UNSUPPORTED if the major version is above `newest`, or
- * PS_ERR_CORRUPT.
+ * Decodes and checks the 8 bytes after a magic.  `major` and `minor` may be
+ * NULL.  Returns PS_OK, PS_ERR_UNSUPPORTED if the major version is greater than
+ * `newest`, or PS_ERR_CORRUPT.
  */
 ps_result ps_version_decode(const unsigned char *from, uint16_t newest,
                             uint16_t *major, uint16_t *minor, ps_error *err);
@@ -31,7 +31,7 @@ ps_result ps_version_decode(const unsigned char *from, uint16_t newest,
  */
 bool ps_is_version_known(const ps_pack_info *info);
 
-/* The same, given the 8 bytes after a magic. */
+/* Like ps_is_version_known, given the 8 bytes after a magic. */
 bool ps_is_minor_known(const unsigned char *from);
 
 /* Rejects unknown incompat bits.  PS_OK, PS_ERR_UNSUPPORTED. */

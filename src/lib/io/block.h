@@ -21,15 +21,15 @@
 
 /* Defined here so that hold and release can be inline. */
 typedef struct ps_pool {
-    struct ps_block *all;  /* linked by next_of_all */
-    uint32_t held;         /* blocks with at least one holder */
-    bool closed;           /* freed with the last holder */
+    struct ps_block *all;  /* list of all blocks, linked by next_of_all */
+    uint32_t held;         /* number of blocks with at least one holder */
+    bool closed;           /* the last release frees the pool */
     pthread_mutex_t lock;  /* guards `free` */
-    struct ps_block *free; /* linked by next */
+    struct ps_block *free; /* list of free blocks, linked by next */
 } ps_pool;
 
 typedef struct ps_block {
-    unsigned char *bytes; /* PS_BLOCK_BYTES, after the headroom */
+    unsigned char *bytes; /* PS_BLOCK_BYTES bytes, after the headroom */
     ps_pool *pool;
     uint32_t holders;      /* reference count */
     struct ps_block *next; /* in the free list */
@@ -40,8 +40,8 @@ typedef struct ps_block {
 ps_result ps_pool_open(ps_pool **pool, ps_error *err);
 
 /*
- * Frees the pool.  Held blocks, and the pool with them, stay until they are
- * released.
+ * Frees the pool.  If blocks are held, they and the pool are freed once they
+ * are released.
  */
 void ps_pool_close(ps_pool *pool);
 
@@ -52,8 +52,8 @@ void ps_pool_close(ps_pool *pool);
 void ps_pool_reclaim(ps_pool *pool);
 
 /*
- * Takes an unheld block from the pool.  It is not returned to the pool until it
- * has been held and released.  PS_OK, PS_ERR_MEMORY.
+ * Takes a free block from the pool.  The block returns to the pool once it has
+ * been held and released.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err);
 

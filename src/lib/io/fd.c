@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * A descriptor can be non-blocking because another process shares it and made
- * it so.  In that case these functions poll instead of failing.
+ * A descriptor can be non-blocking because another process that shares it set
+ * the flag.  In that case these functions poll instead of failing.
  */
 
 /* F_SETPIPE_SZ is specific to Linux. */
@@ -129,7 +129,7 @@ ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err)
                fcntl(wakeup[i], F_SETFL, flags | O_NONBLOCK) == 0 &&
                fcntl(wakeup[i], F_SETFD, FD_CLOEXEC) == 0;
     }
-    return made ? PS_OK : ps_fail_errno(err, "cannot make a pipe");
+    return made ? PS_OK : ps_fail_errno(err, "cannot create a pipe");
 }
 
 void ps_wake(const int wakeup[2])

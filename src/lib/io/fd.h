@@ -12,7 +12,7 @@
 
 #include "packstream.h"
 
-/* Size of our buffers, and of pipes where it can be set, in bytes. */
+/* Size of buffers, and of pipes if their size can be set, in bytes. */
 #define PS_IO_BYTES ((size_t)256 << 10)
 
 /*
@@ -34,8 +34,9 @@ ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err);
 bool ps_would_wait(int fd);
 
 /*
- * Polls until `fd` is readable and returns true, or false once `quit` is
- * readable.  If poll fails, returns true: the next read reports the error.
+ * Polls until `fd` is readable and returns true, or until `quit` is readable
+ * and returns false.  If poll fails, returns true, and the next read reports
+ * the error.
  */
 bool ps_wait_input(int fd, int quit);
 

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Uncompressed bytes are returned in place, in a reference-counted block.  The
- * unread rest of a block is copied to the headroom of the next one.  A rest too
- * large for that is joined with the following bytes in a buffer.  Decompressed
- * bytes are always in the buffer.
+ * unread rest of a block is copied to the headroom of the next block.  A rest
+ * that is too large for the headroom is joined with the following bytes in a
+ * buffer.  Decompressed bytes are always in the buffer.
  */
 
 #include "io/input.h"
@@ -29,8 +29,9 @@
 #define ZSTD_MIN_WINDOW_LOG 10
 
 /*
- * Extra bytes read along with a large piece, so that the next peek, often of a
- * few bytes, needs no system call.  Few, because they have to be moved.
+ * Number of bytes to read after a large piece, so that the next peek, which
+ * often needs only a few bytes, takes no system call.  The number is small
+ * because these bytes have to be moved.
  */
 #define FOLLOWING_BYTES ((size_t)4 << 10)
 
@@ -76,7 +77,7 @@ static ps_result wait_for_input(ps_input *in, ps_error *err)
     return in->hook(in->hook_context, err);
 }
 
-/* Returns the next piece; 0 bytes at the end of the input. */
+/* Returns the next piece, which has 0 bytes at the end of the input. */
 static ps_result next_span(ps_input *in, ps_span *span, ps_error *err)
 {
     const ps_result r = wait_for_input(in, err);
@@ -128,8 +129,8 @@ static ps_result grow_buffer(ps_input *in, size_t min, ps_error *err)
 
 /*
  * Moves unread bytes to the start of the buffer, with room for `more` bytes
- * after them.  `more` bytes have arrived or are few, so a false length in the
- * input cannot cause a large allocation.
+ * after them.  Callers pass the size of bytes that have arrived, or a small
+ * number, so a false length in the input cannot cause a large allocation.
  */
 static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 {
@@ -152,8 +153,8 @@ static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 }
 
 /*
- * Reads the missing part of `want` bytes, which exceed a block, and some of the
- * following bytes directly to the buffer.  The buffer grows only as bytes
+ * Reads the missing part of `want` bytes, which do not fit a block, and some of
+ * the following bytes directly into the buffer.  The buffer grows only as bytes
  * arrive.
  */
 static ps_result fill_buffer(ps_input *in, size_t want, ps_error *err)
@@ -195,8 +196,8 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
                 in->left <= PS_BLOCK_HEADROOM)) {
         /*
          * Copy the unread bytes to just before the piece.  This is possible
-         * only at the start of a block: the bytes before any other piece may be
-         * held by others.  Never copy more bytes than have arrived, or many
+         * only at the start of a block, since the bytes before any other piece
+         * may be in use.  Never copy more bytes than have arrived, or many
          * small pieces would make the cost quadratic.
          */
         if (in->left > 0)
@@ -215,8 +216,8 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
 }
 
 /*
- * Decompresses into `out`.  Inside a frame zstd is called even without new
- * input, because it can have output that did not fit before.
+ * Decompresses into `out`.  Within a frame, zstd is called even without new
+ * input, because it can still have output that did not fit before.
  */
 static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
 {
@@ -254,7 +255,7 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
     return PS_OK;
 }
 
-/* Adds decompressed bytes to the unread bytes.  Adds none only at the end. */
+/* Adds decompressed bytes to the unread bytes, at least one before the end. */
 static ps_result fill_decompressed(ps_input *in, size_t want, ps_error *err)
 {
     size_t size = in->buffer_size - (size_t)(in->at - in->buffer);
@@ -336,7 +337,7 @@ ps_result ps_input_peek_more(ps_input *in, size_t want,
     if (r != PS_OK || *got < 4 || !ps_is_frame_magic(*data))
         return r == PS_OK ? peek(in, want, data, got, err) : r;
 
-    /* The input is zstd: treat the bytes read so far as compressed. */
+    /* The input is compressed, including the bytes already read. */
     r = grow_buffer(in, PS_IO_BYTES, err);
     if (r != PS_OK)
         return r;
@@ -371,7 +372,7 @@ ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)
         ps_input_take(in, got);
         n -= got;
 
-        /* Skip bytes that were not read yet without reading them. */
+        /* Seek past bytes that have not been read yet, if possible. */
         if (n > 0 && in->zstd == NULL && !in->at_eof) {
             uint64_t skipped = ps_read_ahead_skip(in->read_ahead, n);
 
@@ -386,7 +387,7 @@ bool ps_input_can_skip(const ps_input *in)
 {
     struct stat st;
 
-    /* With a thread the descriptor is a pipe. */
+    /* If a thread reads the input, the descriptor is a pipe. */
     return in->zstd == NULL && fstat(ps_input_descriptor(in), &st) == 0 &&
            S_ISREG(st.st_mode);
 }
@@ -394,7 +395,7 @@ bool ps_input_can_skip(const ps_input *in)
 ps_result ps_input_read_ahead(ps_input *in, ps_error *err)
 {
     in->threaded = true;
-    /* At the end the caller may already have closed the descriptor. */
+    /* At the end of the input, the caller may have closed the descriptor. */
     return in->at_eof ? PS_OK : ps_read_ahead_start(in->read_ahead, err);
 }
 

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * This module, io, moves bytes between descriptors and the rest of the library,
- * and is independent of tokens and packs.  Readers use an input:
+ * This module, io, moves bytes between descriptors and the rest of the library.
+ * It does not depend on tokens and packs.  Readers use an input:
  *
  *   input.h         peek and take, with few copies; detects zstd
  *   read_ahead.h    reads for an input, optionally on a thread
- *   block.h         reference-counted memory that is read into
- *   random_input.h  random access to regular files, also compressed ones
+ *   block.h         reference-counted blocks of memory for input
+ *   random_input.h  random access to regular files, also if compressed
  *
  * Writers build records in an output:
  *
@@ -17,9 +17,9 @@
  *
  * These build on fd.h (system calls with restarts), zstd_frame.h (single
  * frames), seek_table.h (the table at the end of a compressed file) and
- * seek_table_check.h (checks that table against the frames).
+ * seek_table_check.h (checks of the table against the frames).
  *
- * This module uses only base.
+ * This module depends only on module base.
  */
 
 #ifndef LIB_IO_INPUT_H
@@ -31,9 +31,9 @@
 #include "zstd_stream.h"
 
 /*
- * Defined here so that peeking at buffered bytes needs no call.  `window` and
- * frames.is_head, which detects the start of a stream that must have a seek
- * table, may be set before the first peek.
+ * Defined here so that a peek at buffered bytes can be inline.  Before the
+ * first peek, the user may set `window` and frames.is_head, which detects the
+ * start of a stream that must have a seek table.
  */
 typedef struct ps_input {
     unsigned char *at;     /* unread bytes, in `block` or in `buffer` */
@@ -43,7 +43,7 @@ typedef struct ps_input {
     ps_pool *pool;
     ps_read_ahead *read_ahead;
     ps_block *block; /* block of the last piece; held */
-    bool looked;     /* for the zstd magic */
+    bool looked;     /* the zstd magic has been checked for */
     bool at_eof;
     bool in_buffer;        /* the unread bytes are in `buffer` */
     bool threaded;         /* ps_input_read_ahead was called */
@@ -53,9 +53,9 @@ typedef struct ps_input {
     uint64_t window;       /* maximum window of a frame, bytes */
     ps_wait_hook *hook;
     void *hook_context;
-    ZSTD_DCtx *zstd;          /* NULL: the input is not compressed */
+    ZSTD_DCtx *zstd;          /* NULL if the input is not compressed */
     ZSTD_inBuffer compressed; /* bytes to decompress, in `block` */
-    bool in_frame;            /* a frame has started and not ended */
+    bool in_frame;            /* the current frame has not ended */
     zstd_progress progress;
     ps_seek_check frames; /* frames so far, checked against seek tables */
 } ps_input;
@@ -79,8 +79,8 @@ ps_result ps_input_peek_more(ps_input *input, size_t want,
 
 /*
  * Makes the next `want` bytes available contiguously at *data.  *got is `want`,
- * or less if the input ends first.  The buffer grows only as bytes arrive.  The
- * bytes are valid until the next peek.
+ * or less if the input ends before.  The buffer grows only as bytes arrive.
+ * The bytes are valid until the next peek.
  * PS_OK, PS_ERR_MEMORY, _IO; for zstd _CORRUPT, _TRUNCATED, _LIMIT; and the
  * results of the wait hook.
  */
@@ -104,7 +104,7 @@ static inline void ps_input_take(ps_input *input, size_t n)
 }
 
 /*
- * Skips the next `n` bytes.  In an uncompressed regular file it seeks.
+ * Skips the next `n` bytes, by seeking in an uncompressed regular file.
  * Results as ps_input_peek; also PS_ERR_TRUNCATED if the input ends first.
  */
 ps_result ps_input_skip(ps_input *input, uint64_t n, ps_error *err);
@@ -116,7 +116,7 @@ void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);
 
 /*
  * Block that contains the bytes of the last peek, or NULL.  A caller that holds
- * it need not copy the bytes.
+ * the block need not copy the bytes.
  */
 static inline ps_block *ps_input_block(const ps_input *input)
 {
@@ -124,8 +124,8 @@ static inline ps_block *ps_input_block(const ps_input *input)
 }
 
 /*
- * Switches to another input.  Blocks and settings are kept; everything else is
- * as in a new input.  PS_OK, PS_ERR_MEMORY, PS_ERR_IO.
+ * Switches to another descriptor.  Blocks and settings are kept; everything
+ * else is as in a new input.  PS_OK, PS_ERR_MEMORY, PS_ERR_IO.
  */
 ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 
@@ -133,8 +133,8 @@ ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 ps_result ps_input_read_ahead(ps_input *input, ps_error *err);
 
 /*
- * A descriptor to poll for POLLIN: it becomes readable when the wait announced
- * by the hook is over.  Do not read from it.
+ * A descriptor to poll for POLLIN in the wait hook.  It becomes readable when
+ * the input does not have to wait any more.  Do not read from it.
  */
 int ps_input_descriptor(const ps_input *input);
 

@@ -4,9 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * The blocks form a ring.  The caller fills them in order.  Threads take full
- * blocks in turn; each compresses its own block, and they write in order.
- * Uncompressed blocks are written by a single thread.
+ * The blocks form a ring, and the caller fills them in order.  If the output is
+ * compressed, each thread takes the next full block and compresses it; then the
+ * blocks are written in order.  A single thread writes uncompressed blocks.
  */
 
 #include "io/output.h"
@@ -23,19 +23,19 @@
 #include "io/seek_table.h"
 #include "io/zstd_frame.h"
 
-#define FEW 2          /* full blocks that wake the writing thread */
+#define FEW 2          /* number of full blocks that wakes the writer thread */
 
-/* Spare blocks in the ring beyond one per thread, in bytes. */
+/* Spare blocks in the ring, in addition to one per thread, in bytes. */
 #define SPARE_BYTES (4 * PS_IO_BYTES)
-#define SMALLEST (PS_IO_BYTES / 64) /* minimum size of a block */
-#define MIN_SPARE 2                 /* limits of that, in blocks */
+#define SMALLEST (PS_IO_BYTES / 64) /* minimum size of a block, bytes */
+#define MIN_SPARE 2                 /* limits of spare blocks, in blocks */
 #define MAX_SPARE 64
 
 typedef struct block {
     unsigned char *bytes; /* [size], owned by the output */
-    size_t used;          /* bytes */
-    bool finalize;        /* finalize it before it is written */
-    bool drop;            /* do not write it */
+    size_t used;          /* bytes in use */
+    bool finalize;        /* finalize the block before it is written */
+    bool drop;            /* do not write the block */
 } block;
 
 struct ps_output {
@@ -45,15 +45,15 @@ struct ps_output {
     size_t size;                   /* of a block, bytes */
     block *blocks;                 /* ring of n_blocks */
     uint32_t n_blocks;             /* at least 1 */
-    ps_compressor **compressors;   /* one per thread, or one for the caller */
+    ps_compressor **compressors;   /* one per thread; without, the caller's */
     uint32_t n_compressors;
-    ps_seek_table *table; /* of frames written; NULL if not compressed */
+    ps_seek_table *table; /* of the frames; NULL if not compressed */
     pthread_t *threads;
     uint32_t n_threads;
 
-    /* Used by the writing thread, or by the caller if there is none. */
+    /* Used by the writer thread, or by the caller if there is no thread. */
     file_end end;
-    uint64_t written; /* bytes, including earlier runs */
+    uint64_t written; /* bytes of output, including those of earlier runs */
 
     /*
      * Block numbers, counted from 0: blocks below `filling` are full, those
@@ -62,7 +62,7 @@ struct ps_output {
      */
     pthread_mutex_t lock;
     pthread_cond_t work;     /* signalled when a block is full */
-    pthread_cond_t progress; /* signalled when a block was written */
+    pthread_cond_t progress; /* signalled when a block has been written */
     uint64_t filling;
     uint64_t taken;
     uint64_t done;
@@ -84,7 +84,7 @@ static block *current(const ps_output *out)
 
 /* ---- Writing ---- */
 
-/* Records the first failure.  Nothing is written after it. */
+/* Records the first failure.  No block is written after a failure. */
 static void note_failure(ps_output *out, ps_result r, const ps_error *err)
 {
     if (r == PS_OK || out->failed)
@@ -140,7 +140,7 @@ static ps_result write_counted(ps_output *out, const unsigned char *bytes,
         *err = (ps_error){0};
         r = n == 0 ? PS_OK : o->write(o->write_context, bytes, n, err);
         if (r != PS_OK && err->code != r)
-            r = ps_fail(err, r, "the output was not accepted: %s",
+            r = ps_fail(err, r, "the write hook refused the output: %s",
                         ps_result_text(r));
     }
     out->written += r == PS_OK ? n : 0;
@@ -163,7 +163,10 @@ static void block_done(ps_output *out)
         (void)pthread_cond_broadcast(&out->progress);
 }
 
-/* Writes a full block.  Called with the lock held; releases it meanwhile. */
+/*
+ * Writes a full block.  Called with the lock held, which is released while
+ * writing.
+ */
 static void write_plain(ps_output *out)
 {
     const block *b = block_at(out, out->taken++);
@@ -181,7 +184,7 @@ static void write_plain(ps_output *out)
     block_done(out);
 }
 
-/* Compresses a full block, and writes it when it is its turn. */
+/* Compresses a full block, and writes it after all earlier blocks. */
 static void write_compressed(ps_output *out, ps_compressor *compressor)
 {
     uint64_t number = out->taken++;
@@ -238,7 +241,7 @@ static void *run_thread(void *context)
 
 /* ---- The caller's side ---- */
 
-/* Passes the current block on for writing, full or not. */
+/* Queues the current block for writing, even if it is not full. */
 static ps_result hand_over(ps_output *out, ps_error *err)
 {
     ps_result r;
@@ -369,14 +372,14 @@ ps_result ps_output_finish(ps_output *out, ps_error *err)
 typedef struct ring_shape {
     uint32_t threads;
     uint32_t blocks;
-    size_t size; /* of a block, bytes */
+    size_t size; /* size of a block, bytes */
 } ring_shape;
 
 static ring_shape ring_for(const ps_output_options *o)
 {
     /*
-     * Bytes added by ps_output_put, such as END, must fit one frame.
-     * Without frames, blocks need no more than `largest` bytes.
+     * If compressed, bytes added by ps_output_put, such as END, must fit one
+     * frame and thus one block.  Otherwise `largest` bytes are enough.
      */
     const bool small = !o->compressed && o->largest > 0;
     const size_t least = small ? SMALLEST : PS_IO_BYTES;
@@ -384,7 +387,7 @@ static ring_shape ring_for(const ps_output_options *o)
     const size_t spare = SPARE_BYTES / size;
     ring_shape ring = {.threads = o->threads, .blocks = 1, .size = size};
 
-    /* Several threads could not write uncompressed bytes in order. */
+    /* Without compression, writing in order is all there is to do. */
     if (!o->compressed && o->threads > 1)
         ring.threads = 1;
     if (ring.threads > 0)
@@ -414,8 +417,8 @@ uint64_t ps_output_bytes(const ps_output_options *o)
 }
 
 /*
- * Opens the compressors and a seek table, either empty or, when resuming, with
- * the frames already written.
+ * Opens the compressors and a seek table.  The table is empty or, when
+ * resuming, contains the frames already written.
  */
 static ps_result open_compressors(ps_output *out, ps_error *err)
 {
@@ -491,8 +494,8 @@ ps_result ps_output_open(ps_output **output, int fd,
     }
 
     /*
-     * If fewer threads can be started, output is just slower.  Without any, the
-     * caller writes.
+     * If fewer threads can be started, output is slower.  If no thread can be
+     * started, the caller's thread writes.
      */
     while (out->n_threads < ring.threads &&
            ps_thread_start(&out->threads[out->n_threads], run_thread, out,

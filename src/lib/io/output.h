@@ -26,7 +26,7 @@ typedef struct ps_output_finalizer {
 
 typedef struct ps_output_options {
     size_t largest;   /* maximum size of a committed block, bytes */
-    uint32_t threads; /* threads that compress and write; 0: the caller */
+    uint32_t threads; /* threads that compress and write; 0: the caller's */
     bool compressed;  /* write zstd's seekable format */
     int level;        /* zstd level, if compressed */
     uint32_t max_frames; /* maximum number of frames; 0: no limit */
@@ -37,7 +37,7 @@ typedef struct ps_output_options {
 
     /* The three members of ps_output_place to resume from, or zeros. */
     uint64_t written;           /* bytes of output so far */
-    const unsigned char *table; /* seek table of its frames; NULL if none */
+    const unsigned char *table; /* seek table of the frames; NULL if none */
     size_t table_bytes;         /* size of `table` */
 } ps_output_options;
 
@@ -64,30 +64,31 @@ ps_result ps_output_open(ps_output **output, int fd,
                          ps_error *err);
 
 /*
- * Returns the memory of the next block, `largest` bytes, which must be filled
- * before any other call.  Bytes added by ps_output_put must have been cut off.
+ * Returns the memory of the next block, `largest` bytes.  It must be filled and
+ * committed before any other call.  If bytes were added by ps_output_put, call
+ * ps_output_cut first.
  */
 unsigned char *ps_output_block(ps_output *output);
 
 /*
- * Ends the block of ps_output_block with `n` bytes.  It is finalized and, if
- * `keep`, written; in compressed output it becomes one frame.  Failures may be
- * from earlier blocks.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY and the results of the
- * write hook.
+ * Ends the block of ps_output_block, which has `n` bytes.  The block is
+ * finalized and, if `keep` is set, written; in compressed output it becomes one
+ * frame.  A failure can also be that of an earlier block.  PS_OK, PS_ERR_IO,
+ * PS_ERR_MEMORY and the results of the write hook.
  */
 ps_result ps_output_commit(ps_output *output, size_t n, bool keep,
                            ps_error *err);
 
 /*
- * Copies bytes to the output.  They are not finalized.  Results as
+ * Copies bytes to the output, without finalizing them.  Results as
  * ps_output_commit.
  */
 ps_result ps_output_put(ps_output *output, const void *data, size_t n,
                         ps_error *err);
 
 /*
- * Ends the current block, and in compressed output the frame, of bytes added by
- * ps_output_put.
+ * Ends the current block of bytes added by ps_output_put.  In compressed output
+ * this also ends the frame.
  */
 ps_result ps_output_cut(ps_output *output, ps_error *err);
 

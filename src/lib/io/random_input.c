@@ -4,8 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * For an uncompressed file the last read is cached, with read-ahead if reads
- * are sequential.  For a compressed file the last frame is cached.
+ * For an uncompressed file, the bytes of the last read are cached, and more
+ * bytes are read if reads are sequential.  For a compressed file, the last
+ * frame is cached.
  */
 
 #include "io/random_input.h"
@@ -42,11 +43,11 @@ typedef struct segment {
 
 struct ps_random_input {
     int fd;                  /* not owned */
-    ps_random_source source; /* `read` is NULL: the file of fd */
-    uint64_t file_size;      /* when opened, bytes */
-    uint64_t size;           /* uncompressed, bytes */
-    piece kept;              /* last read, or last frame */
-    ZSTD_DCtx *zstd;         /* NULL: an uncompressed file */
+    ps_random_source source; /* if `read` is NULL, `fd` is read instead */
+    uint64_t file_size;      /* size of the file when opened, bytes */
+    uint64_t size;           /* size of the uncompressed contents, bytes */
+    piece kept;              /* last bytes read, or last frame */
+    ZSTD_DCtx *zstd;         /* NULL if the file is not compressed */
     buffer compressed;       /* one frame of the file, or a seek table */
     buffer joined;           /* bytes from several frames */
     segment *segments;
@@ -89,9 +90,9 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
 }
 
 /*
- * Reads the `n` bytes at `offset` into a piece, and up to `most` bytes in
- * total.  Errors in the bytes after the first n are left to the read that needs
- * them.
+ * Reads the `n` bytes at `offset` into a piece, and further bytes up to `most`
+ * in total.  An error in the further bytes is ignored; a read that needs them
+ * will report it.
  */
 static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
                             size_t n, size_t most, ps_error *err)
@@ -137,7 +138,7 @@ static const segment *find_frame(const ps_random_input *f, uint64_t offset,
     return s;
 }
 
-/* Decompresses the frame that holds byte `offset`. */
+/* Decompresses the frame that contains byte `offset`. */
 static ps_result read_frame(ps_random_input *f, uint64_t offset,
                             ps_error *err)
 {
@@ -169,8 +170,8 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
 }
 
 /*
- * Collects bytes that span several frames, the first of which is cached.  Not
- * needed for files written by packstream, but other programs can start frames
+ * Collects bytes that span several frames, the first of which is cached.  Files
+ * written by packstream do not need this, but other programs can start frames
  * anywhere.
  */
 static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
@@ -256,9 +257,9 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
     }
     if (*end < sizeof footer || !ps_is_seek_footer(footer))
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "no seek table ends at byte %" PRIu64 ": truncated, or "
-                       "compressed without one: decompress the file with zstd "
-                       "-d first",
+                       "no seek table ends at byte %" PRIu64 ": the file is "
+                       "truncated or was compressed without one: decompress "
+                       "it with zstd -d first",
                        *end);
     if (r == PS_OK)
         r = reserve(&f->compressed, n, err);
@@ -320,16 +321,16 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
     return PS_OK;
 }
 
-/* The size of a regular file. */
+/* Returns the size of a regular file, in bytes. */
 static ps_result get_size(int fd, uint64_t *size, ps_error *err)
 {
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return ps_fail_errno(err, "cannot read the file's status");
+        return ps_fail_errno(err, "cannot stat");
     if (!S_ISREG(st.st_mode))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "not a regular file, which random access needs");
+                       "not a regular file: random access needs one");
     *size = (uint64_t)st.st_size;
     return PS_OK;
 }
@@ -348,7 +349,7 @@ static ps_result open_file(ps_random_input *f, ps_error *err)
     return r;
 }
 
-/* Of `fd`, or of a source that has a hook. */
+/* Opens `source` if it has a read hook, otherwise `fd`. */
 static ps_result open_any(ps_random_input **file, int fd,
                           const ps_random_source *source, ps_error *err)
 {

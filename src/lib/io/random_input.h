@@ -23,7 +23,7 @@ typedef struct ps_random_input ps_random_input;
  */
 ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err);
 
-/* A file that is not read through a descriptor, such as one on a server. */
+/* A file that is not read through a descriptor, such as a remote file. */
 typedef struct ps_random_source {
     uint64_t size; /* bytes */
     /*
@@ -35,7 +35,7 @@ typedef struct ps_random_source {
     void *context;
 } ps_random_source;
 
-/* Opens such a file.  Reads only the bytes that are asked for: no read-ahead. */
+/* Opens such a file.  Reads only the requested bytes, without read-ahead. */
 ps_result ps_random_input_open_source(ps_random_input **file,
                                       const ps_random_source *source,
                                       ps_error *err);
@@ -54,13 +54,13 @@ ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err);
 
 /*
- * Of `*n` >= 1 bytes at `*offset`: which bytes of the file a read of them reads
- * at most.
+ * Given `*n` >= 1 bytes at `*offset` of the contents, returns the offset and
+ * number of the bytes of the file that have to be read at most.
  */
 void ps_random_input_extent(const ps_random_input *file, uint64_t *offset,
                             uint64_t *n);
 
-/* Whether it is in zstd's format. */
+/* True if the file is compressed. */
 bool ps_random_input_is_compressed(const ps_random_input *file);
 
 void ps_random_input_free(ps_random_input *file);

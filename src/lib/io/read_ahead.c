@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Several reads share a block, so that an input arriving in small pieces does
- * not use a block for each of them.
+ * Several reads share a block, so that an input that arrives in small pieces
+ * does not use a block for each piece.
  *
  * A user that also waits for other events polls a wakeup pipe.  The thread
  * writes to it when another piece is available.
@@ -27,10 +27,10 @@
 #define ALIGNMENT 16                /* bytes; see read_piece */
 
 /*
- * The queue holds pieces not yet taken by the user.  Waking a thread costs as
- * much as reading several pieces.  So the user is not woken for fewer than FEW
- * pieces while more input can be read at once, and the reading thread sleeps
- * until half of the queue is free.
+ * The queue holds the pieces that the user has not taken yet.  Waking a thread
+ * costs as much as reading several pieces.  The user is therefore not woken for
+ * fewer than FEW pieces while more input is available, and the reading thread
+ * sleeps until half of the queue is free.
  */
 #define QUEUE 8
 #define FEW 2
@@ -45,8 +45,8 @@ struct ps_read_ahead {
     int fd; /* not owned */
     ps_pool *pool;
     ps_block *block; /* being filled */
-    size_t used;     /* bytes of it in use */
-    uint64_t offset; /* of the next read in the input, bytes */
+    size_t used;     /* bytes of `block` in use */
+    uint64_t offset; /* offset of the next read in the input, bytes */
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
@@ -59,15 +59,15 @@ struct ps_read_ahead {
     pthread_cond_t not_full;  /* wakes the thread */
     uint64_t filled;          /* pieces put into the queue */
     uint64_t taken;           /* pieces taken by the user */
-    bool polled;              /* user polls since its last piece */
-    bool wake_user;           /* nothing written to `wakeup` for that yet */
-    bool full;                /* the thread waits for space */
+    bool polled;              /* the user may poll `wakeup` for this piece */
+    bool wake_user;           /* `wakeup` has to be written for this poll */
+    bool full;                /* the thread waits for space in the queue */
     bool stop;
 };
 
 /*
- * The pool contains one block in use by the user, one being filled, and those
- * in the queue.
+ * The pool contains a block that the user holds, a block that is being filled,
+ * and the blocks in the queue.
  */
 uint64_t ps_read_ahead_bytes(bool threaded)
 {
@@ -77,7 +77,7 @@ uint64_t ps_read_ahead_bytes(bool threaded)
 }
 
 /*
- * Reads a piece.  Runs on the thread or the user's.
+ * Reads a piece.  Runs on the reading thread, or on the user's.
  *
  * Each byte has the same offset modulo ALIGNMENT in memory as in the input,
  * even if pieces have odd sizes.  Fields of packs are therefore aligned.
@@ -116,7 +116,7 @@ ps_result ps_read_ahead_into(ps_read_ahead *a, unsigned char *to, size_t size,
         return ps_fail_errno(err, "cannot read");
     *n = (size_t)got;
     a->offset += *n;
-    a->block = NULL; /* keep the alignment, as after a skip */
+    a->block = NULL; /* the next read needs another alignment */
     return PS_OK;
 }
 
@@ -168,8 +168,8 @@ static void *run(void *context)
         now = now || a->filled >= a->taken + FEW;
         if (now && a->wake_user) {
             /*
-             * With the lock held: otherwise the user could be woken by a byte
-             * meant for its previous wait.
+             * Wake the user while the lock is held.  Otherwise the byte could
+             * arrive after the wait has ended, and end the next wait early.
              */
             a->wake_user = false;
             ps_wake(a->wakeup);
@@ -206,7 +206,7 @@ ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
     *span = p->span;
     if (p->result != PS_OK && err != NULL)
         *err = p->err;
-    /* The last piece, end or failure, stays in the queue. */
+    /* The last piece, which is the end or a failure, stays in the queue. */
     if (span->n == 0)
         return p->result;
 

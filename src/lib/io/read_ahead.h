@@ -24,28 +24,29 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
                              ps_error *err);
 
 /*
- * Upper bound, in bytes, on its memory.  Includes the pool and its blocks,
- * except blocks held by others.
+ * Upper bound, in bytes, on the memory of a read-ahead.  Includes the pool and
+ * its blocks, except blocks that others hold.
  */
 uint64_t ps_read_ahead_bytes(bool threaded);
 
 /*
- * Starts reading on a thread.  If none can be started, reading continues on the
- * user's thread.  PS_OK, PS_ERR_IO.
+ * Starts reading on a thread.  If no thread can be started, reading continues
+ * on the user's thread.  PS_OK, PS_ERR_IO.
  */
 ps_result ps_read_ahead_start(ps_read_ahead *read_ahead, ps_error *err);
 
 /*
- * Returns the next piece, which follows the previous one in memory or is in
- * another block.  The user must hold the block until it gets a piece in another
- * one.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
+ * Returns the next piece, which directly follows the previous piece in memory
+ * or is in another block.  The user must hold a block until it gets a piece in
+ * another block.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 ps_result ps_read_ahead_next(ps_read_ahead *read_ahead, ps_span *span,
                              ps_error *err);
 
 /*
- * Reads up to `size` bytes directly to `to`.  *n is the number read, 0 at the
- * end of the input.  Not allowed once a thread reads.  PS_OK, PS_ERR_IO.
+ * Reads up to `size` bytes directly into `to`.  *n is set to the number read, 0
+ * at the end of the input.  Not allowed after ps_read_ahead_start.  PS_OK,
+ * PS_ERR_IO.
  */
 ps_result ps_read_ahead_into(ps_read_ahead *read_ahead, unsigned char *to,
                              size_t size, size_t *n, ps_error *err);
@@ -57,8 +58,8 @@ ps_result ps_read_ahead_into(ps_read_ahead *read_ahead, unsigned char *to,
 uint64_t ps_read_ahead_skip(ps_read_ahead *read_ahead, uint64_t n);
 
 /*
- * True if ps_read_ahead_next would have to wait for input.  In that case the
- * descriptor below becomes readable once it would not.
+ * True if ps_read_ahead_next would have to wait for input.  In that case,
+ * ps_read_ahead_descriptor becomes readable once input is available.
  */
 bool ps_read_ahead_would_wait(ps_read_ahead *read_ahead);
 int ps_read_ahead_descriptor(const ps_read_ahead *read_ahead);

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Entries are kept in their encoded form, so a table takes about as much memory
- * as space in the file.  Marks store the position of every 64th frame and bound
- * the search.
+ * as space in the file.  The position of every 64th frame is stored in a mark,
+ * so that a search has to add up at most 64 entries.
  */
 
 #include "io/seek_table.h"
@@ -29,7 +29,7 @@
 /* Descriptor bits reserved for newer versions of the format. */
 #define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
 
-/* Upper bound on compression: at best 4 bytes encode a 128 KiB block. */
+/* Upper bound on the compression ratio: 4 bytes encode a 128 KiB block. */
 #define BEST_RATIO (UINT32_C(1) << 15)
 
 /* Frames per mark. */
@@ -47,7 +47,7 @@ static ps_result reserve(ps_seek_table *t, uint32_t capacity, ps_error *err)
     unsigned char *buf;
     ps_seek_mark *marks;
 
-    /* PS_SEEK_FRAMES_MAX limits the size to about 2^30: no overflow. */
+    /* The size cannot overflow: PS_SEEK_FRAMES_MAX limits it to about 2^30. */
     buf = realloc(t->buf, entry_at(capacity) + PS_SEEK_FOOTER_BYTES);
     if (buf == NULL)
         return ps_fail_memory(err);
@@ -75,7 +75,7 @@ ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
     return PS_OK;
 }
 
-/* Includes the old arrays, which exist while the table grows. */
+/* Includes the old arrays, which are freed only after the table has grown. */
 uint64_t ps_seek_table_takes(uint32_t max)
 {
     uint64_t n = (uint64_t)max + 1;
@@ -154,8 +154,8 @@ static uint32_t entry_bytes(const unsigned char *footer)
 }
 
 /*
- * The format allows readers to ignore two of the reserved bits.  Rejecting them
- * as well means that every flipped bit is detected.
+ * The format allows readers to ignore two of the reserved bits.  They are
+ * rejected here as well, so that every flipped bit is detected.
  */
 ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
                                 uint64_t *table_bytes, ps_error *err)
@@ -164,7 +164,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
     unsigned descriptor = footer[FOOTER_DESCRIPTOR_AT];
 
     if (!ps_is_seek_footer(footer))
-        return ps_fail(err, PS_ERR_UNSUPPORTED, "it has no seek table");
+        return ps_fail(err, PS_ERR_UNSUPPORTED, "there is no seek table");
     if ((descriptor & RESERVED) != 0)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "the seek table has the unknown descriptor 0x%02x",
@@ -178,7 +178,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
     return PS_OK;
 }
 
-/* Adds an entry of a file.  Its frame must lie within the first `end` bytes. */
+/* Adds an entry read from a file.  Its frame must end before byte `end`. */
 static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
                               uint64_t end, ps_error *err)
 {
@@ -187,20 +187,20 @@ static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
 
     if (bytes == 0 || bytes > end - t->end.at)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the seek table has %" PRIu32 " bytes for frame %"
-                       PRIu32 ", but %" PRIu64 " are left",
+                       "the seek table lists %" PRIu32 " bytes for frame %"
+                       PRIu32 ", but only %" PRIu64 " are left",
                        bytes, t->frames, end - t->end.at);
-    /* Incompressible data grows slightly. */
+    /* Half the size, because incompressible data grows slightly. */
     if (bytes / 2 > PS_FRAME_BYTES_MAX || plain > PS_FRAME_BYTES_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "frame %" PRIu32 " of the seek table has %" PRIu32
-                       " bytes, more than the %" PRIu32 " of a record",
+                       " bytes, the limit is %" PRIu32,
                        t->frames, bytes > plain ? bytes : plain,
                        PS_FRAME_BYTES_MAX);
     if (plain / BEST_RATIO > bytes)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the seek table has %" PRIu32 " bytes unpacked to %"
-                       PRIu32 " for frame %" PRIu32,
+                       "%" PRIu32 " bytes cannot decompress to %" PRIu32
+                       ", as the seek table lists for frame %" PRIu32,
                        bytes, plain, t->frames);
     return ps_seek_table_add(t, bytes, plain, err);
 }
@@ -226,7 +226,7 @@ ps_result ps_seek_table_decode(ps_seek_table **table,
     if (r == PS_OK && (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
                        load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES))
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the seek table does not start where its size says");
+                    "the start of the seek table does not match its size");
     if (r == PS_OK)
         r = reserve(*table, load_u32(footer + FOOTER_FRAMES_AT), err);
     for (; r == PS_OK && entry < footer; entry += entry_bytes(footer))

@@ -1,5 +1,5 @@
 /*
- * seek_table.h - the seek table of zstd's seekable format; packstream(5)
+ * seek_table.h - the seek table of zstd's seekable format; see packstream(5),
  * "COMPRESSION".
  *
  * SPDX-License-Identifier: MIT
@@ -11,8 +11,8 @@
 #include "packstream.h"
 
 /*
- * Maximum number of frames in a table, and maximum uncompressed size in bytes
- * of a frame that we read.
+ * Maximum number of frames in a table, and maximum uncompressed size of a frame
+ * that can be read, in bytes.
  */
 #define PS_SEEK_FRAMES_MAX (UINT32_C(1) << 27)
 #define PS_FRAME_BYTES_MAX (UINT32_C(1) << 28)
@@ -23,8 +23,8 @@
 #define PS_SEEK_FOOTER_BYTES 9
 
 /*
- * Size of an entry, and of its optional checksum, which is present if this bit
- * of the descriptor is set.
+ * Sizes of an entry and of its optional checksum, in bytes.  Checksums are
+ * present if the descriptor has the bit PS_SEEK_WITH_CHECKSUMS.
  */
 #define PS_SEEK_ENTRY_BYTES 8
 #define PS_SEEK_CHECKSUM_BYTES 4
@@ -43,15 +43,15 @@ typedef struct ps_seek_table {
     uint32_t capacity;   /* frames allocated */
     uint32_t max;        /* maximum number of frames, at least 1 */
     ps_seek_mark *marks; /* positions of frames 0, 64, 128, ... */
-    ps_seek_mark end;    /* end of the last frame: sizes of all frames */
+    ps_seek_mark end;    /* end of the last frame, the size of all frames */
 } ps_seek_table;
 
 /* Position and size of a frame, compressed and uncompressed, in bytes. */
 typedef struct ps_seek_frame {
     uint32_t number;   /* from 0 */
-    uint64_t at;       /* from the first frame */
+    uint64_t at;       /* offset from the first frame */
     uint32_t bytes;    /* compressed size */
-    uint64_t plain_at; /* uncompressed contents, from the first frame */
+    uint64_t plain_at; /* offset of its contents from those of the first */
     uint32_t plain;    /* uncompressed size */
 } ps_seek_frame;
 

@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Most inputs have no seek table, and tables of other writers are not checked.
- * A table is required only after a stream whose first frame is_head recognizes.
+ * A table is required only after a stream that is_head recognizes by its first
+ * frame.
  */
 
 #include "io/seek_table_check.h"
@@ -20,7 +21,7 @@
 #include "bytes.h"
 #include "io/seek_table.h"
 
-/* Flag in the fifth byte of a frame: a content checksum ends the frame. */
+/* Flag in the fifth byte of a frame: the frame ends with a content checksum. */
 #define FRAME_HAS_CHECKSUM 4
 
 static uint64_t add_link(uint64_t chain, uint64_t packed, uint64_t plain,
@@ -79,8 +80,8 @@ static void see_table(ps_seek_check *c, const unsigned char *bytes, size_t n)
 }
 
 /*
- * Collects the first eight bytes of a frame or its contents.  `before` bytes
- * came in earlier calls.  Returns the number of bytes used.
+ * Collects the first eight bytes of a frame or its contents.  Earlier calls
+ * passed `before` bytes.  Returns the number of bytes used.
  */
 static size_t keep_first(unsigned char first[8], uint64_t before,
                          const unsigned char *bytes, size_t n)
@@ -106,9 +107,7 @@ static void end_frame(ps_seek_check *c)
         c->bad = true;
         c->bad_at = c->at;
     }
-    /*
-     * The next table covers the frames after this table, or from this head on.
-     */
+    /* The next table covers the frames after this table, or from this head. */
     if (table || starts) {
         c->wanted = starts;
         c->unchecked = false;
@@ -145,8 +144,8 @@ void ps_seek_check_see(ps_seek_check *c, const unsigned char *bytes,
 
         if (head > 0) {
             /*
-             * Entry size with which the table has one entry per frame; 0 if
-             * none.
+             * Find the entry size for which the table has one entry per frame;
+             * 0 if there is no such size.
              */
             c->entry_bytes = 0;
             if (size == PS_SEEK_FOOTER_BYTES + c->frames * PS_SEEK_ENTRY_BYTES)

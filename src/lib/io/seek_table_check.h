@@ -4,9 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * A compressed file cut after a frame looks complete except for its missing
- * seek table, so readers check for the table.  They compare a digest of the
- * frame sizes with a digest of the table's entries.
+ * A compressed file that was cut after a frame looks complete, except that its
+ * seek table is missing, so readers check for the table.  They compare a digest
+ * of the frame sizes with a digest of the table's entries.
  */
 
 #ifndef LIB_IO_SEEK_TABLE_CHECK_H
@@ -20,8 +20,9 @@
 enum { PS_CHAIN_SIZES, PS_CHAIN_CHECKSUMS, PS_CHAINS };
 
 /*
- * Returns true if a frame starts a stream that must have a seek table.  Given
- * the first eight bytes of its content, and the size of the content.
+ * Returns true if a frame starts a stream that must have a seek table.
+ * `content` is the first eight bytes of the frame's content; `bytes` is the
+ * size of the content.
  */
 typedef bool ps_is_head(const unsigned char *content, uint64_t bytes);
 
@@ -38,12 +39,12 @@ typedef struct ps_seek_check {
     bool unchecked;             /* a frame lacks a content checksum */
 
     /* The current frame.  Sizes are in bytes. */
-    uint64_t at;              /* its offset in the input */
-    uint64_t compressed;      /* read so far */
-    uint64_t plain;           /* contents so far */
-    unsigned char head[8];    /* its first bytes */
-    uint32_t tail;            /* its last four bytes so far */
-    unsigned char content[8]; /* first bytes of its contents */
+    uint64_t at;              /* offset of the frame in the input */
+    uint64_t compressed;      /* bytes of the frame so far */
+    uint64_t plain;           /* bytes of contents so far */
+    unsigned char head[8];    /* first bytes of the frame */
+    uint32_t tail;            /* last four bytes of the frame so far */
+    unsigned char content[8]; /* first bytes of the contents */
 
     /*
      * If the current frame is a table: the entry or footer being read, and a
@@ -51,26 +52,26 @@ typedef struct ps_seek_check {
      */
     unsigned char part[12];
     size_t have;        /* bytes in `part` */
-    size_t entry_bytes; /* 0: not a table of these frames */
+    size_t entry_bytes; /* size of an entry; 0: not a table of these frames */
     uint64_t entries;   /* number of entries so far */
     uint64_t chain;     /* running digest */
     bool agrees;        /* the table matches the frames */
 
-    bool bad;        /* a table did not match */
-    uint64_t bad_at; /* offset of that table */
+    bool bad;        /* a table did not match its frames */
+    uint64_t bad_at; /* offset of the bad table in the input */
 } ps_seek_check;
 
 /*
  * Processes the next `n` bytes of a frame and the `plain` bytes of content
- * decompressed from them.  `end`: these are the last bytes of the frame.
+ * decompressed from them.  `end` is set for the last bytes of the frame.
  */
 void ps_seek_check_see(ps_seek_check *check, const unsigned char *bytes,
                        size_t n, const unsigned char *content, size_t plain,
                        bool end);
 
 /*
- * Checks that all tables so far matched and, `at_end`, that no required table
- * is missing.
+ * Checks that all tables so far matched and, if `at_end` is set, that no
+ * required table is missing.
  * PS_OK, PS_ERR_CORRUPT, _TRUNCATED.
  */
 ps_result ps_seek_check_result(const ps_seek_check *check, bool at_end,

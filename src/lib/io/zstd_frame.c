@@ -36,8 +36,9 @@ static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)
 }
 
 /*
- * Memory of a zstd context per level, in KiB, for frames of any size.  Measured
- * with versions up to 1.5.4, plus an eighth as margin for others.
+ * Memory of a zstd context per level, in KiB, for frames of any size: the
+ * maximum measured with versions up to 1.5.4, plus one eighth as a margin for
+ * other versions.
  */
 static const uint32_t level_kib[] = {
     1431,   639,    855,    1431,   2871,   4023,   4023,   7479,
@@ -45,7 +46,7 @@ static const uint32_t level_kib[] = {
     74295,  74295,  74295,  93599,  185759, 370079, 748109,
 };
 
-/* For a small frame: bytes per byte of content, and a constant. */
+/* Memory for a small frame: bytes per byte of content, and a constant. */
 #define FRAME_FACTOR 18
 #define FRAME_MIN (UINT64_C(2) << 20)
 
@@ -74,7 +75,7 @@ ps_result ps_compressor_open(ps_compressor **compressor, int level,
     *compressor = NULL;
     if (level < levels.lowerBound || level > levels.upperBound)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "zstd levels are %d to %d, not %d",
+                       "the zstd level must be from %d to %d, not %d",
                        levels.lowerBound, levels.upperBound, level);
     c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -139,7 +140,8 @@ ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,
         return zstd_failed(got, PS_ERR_CORRUPT, err);
     if (got != plain)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it decompresses to %zu bytes, the seek table says %zu",
+                       "the contents have %zu bytes, but the seek table lists "
+                       "%zu",
                        got, plain);
     return PS_OK;
 }

@@ -16,11 +16,11 @@ bool ps_is_frame_magic(const unsigned char *bytes);
 
 typedef struct ps_compressor ps_compressor;
 
-/* PS_OK, PS_ERR_ARGUMENT (not a level of zstd), PS_ERR_MEMORY. */
+/* PS_OK, PS_ERR_ARGUMENT (not a zstd level), PS_ERR_MEMORY. */
 ps_result ps_compressor_open(ps_compressor **compressor, int level,
                              ps_error *err);
 
-/* Upper bound, in bytes, on its memory for frames of up to `n` bytes. */
+/* Upper bound, in bytes, on the memory for frames of up to `n` bytes. */
 uint64_t ps_compressor_bytes(int level, size_t n);
 
 /*
@@ -36,8 +36,8 @@ ps_result ps_compress_frame(ps_compressor *compressor, const void *data,
 void ps_compressor_free(ps_compressor *compressor);
 
 /*
- * Decompresses `n` bytes, one or more frames, whose contents must be exactly
- * `plain` bytes, to `to`.  The message contains no position.
+ * Decompresses `n` bytes, one or more frames, into `to`.  Their contents must
+ * be exactly `plain` bytes.  The error message contains no position.
  * PS_OK, PS_ERR_CORRUPT, _MEMORY.
  */
 ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,

@@ -16,12 +16,12 @@
 #include "format/digest.h"
 #include "format/pack_header.h"
 
-/* Index parts included in the memory bound: enough for 2^27 blocks. */
+/* Number of INDEX blocks in the memory bound: enough for 2^27 blocks. */
 #define COUNTED_PARTS (UINT32_C(1) << 15)
 
 /* ---- Output hooks ---- */
 
-/* Computes the checksums of a block, on a writing thread. */
+/* Computes the checksums of a block, on a writer thread. */
 static void finalize(void *context, unsigned char *block)
 {
     const ps_block_output *b = context;
@@ -30,8 +30,9 @@ static void finalize(void *context, unsigned char *block)
 }
 
 /*
- * Each digest depends on all earlier checksums, so comparing it once, after
- * `proof_packs` packs, verifies all of them.
+ * Adds the checksums of a block to the digest.  The digest depends on all
+ * earlier checksums, so one comparison, after `proof_packs` packs, verifies all
+ * of them.
  */
 static void follow(void *context, const unsigned char *block)
 {
@@ -50,13 +51,13 @@ static void follow(void *context, const unsigned char *block)
 
 /* ---- Blocks ---- */
 
-/* Layout of the open block, as if it were full. */
+/* Layout of the open block, with space for all its packs. */
 static ps_block_layout open_layout(const ps_block_output *b)
 {
     return ps_block_layout_of(b->info, b->info->block_packs, b->n_seqs);
 }
 
-/* Sets the addresses of the next pack. */
+/* Sets the addresses at which the next pack is built. */
 static void find_next(ps_block_output *b)
 {
     unsigned char *block = ps_output_block(b->output);
@@ -118,7 +119,7 @@ static uint64_t complete(const ps_block_output *b)
     return to.bytes;
 }
 
-/* Puts the header, an INDEX block or END, each in frames of its own. */
+/* Puts the header, an INDEX block or END, each into frames of its own. */
 static ps_result put_whole(ps_block_output *b, const unsigned char *bytes,
                            size_t n, ps_error *err)
 {
@@ -190,7 +191,7 @@ ps_result ps_block_output_settle(ps_block_output *b, ps_error *err)
 
 /* ---- The stream ---- */
 
-/* Empties the index: it lists the blocks after the header just written. */
+/* Empties the index.  The next blocks follow a header that was just written. */
 static void begin_index(ps_block_output *b)
 {
     b->at = PS_PACK_HEADER_BYTES;
@@ -263,7 +264,7 @@ static ps_result damaged(ps_error *err)
                    "the output to start again");
 }
 
-/* Loads the index, whose entries must be before `at`. */
+/* Loads the index.  The offsets of its entries must be less than `at`. */
 static ps_result load_index(ps_block_output *b, ps_restorer *restorer,
                             ps_error *err)
 {
@@ -292,7 +293,7 @@ static ps_result load_index(ps_block_output *b, ps_restorer *restorer,
     return PS_OK;
 }
 
-/* Copies the next `n` bytes of a state; false if there are fewer. */
+/* Copies the next `n` bytes of a state; returns false if there are fewer. */
 static bool load_to(ps_restorer *restorer, unsigned char *to, uint64_t n)
 {
     const unsigned char *bytes = ps_load_bytes(restorer, n);
@@ -304,8 +305,8 @@ static bool load_to(ps_restorer *restorer, unsigned char *to, uint64_t n)
 }
 
 /*
- * Loads the packs of the open block.  Their heads must divide its sequence rows
- * without gaps.
+ * Loads the packs of the open block.  The heads must divide the sequence rows
+ * of the block without gaps.
  */
 static bool load_packs(ps_block_output *b, ps_restorer *restorer)
 {

@@ -12,7 +12,7 @@
 
 #define MIN_BITS 8
 
-/* Returns the slot of a length, or the free slot for it. */
+/* Returns the slot of a length, or the free slot in which to store it. */
 static ps_length_slot *find(ps_length_slot *slots, unsigned bits,
                             uint32_t length)
 {
@@ -30,7 +30,7 @@ void ps_length_counter_clear(ps_length_counter *c)
     *c = (ps_length_counter){0};
 }
 
-/* Doubles the table, or creates it. */
+/* Creates the table, or doubles its size. */
 static ps_result grow(ps_length_counter *c, ps_error *err)
 {
     const unsigned bits = c->bits == 0 ? MIN_BITS : c->bits + 1;

@@ -4,9 +4,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * An open-addressing hash table, because lengths come in any order and a known
- * length must cost only a few instructions.  It holds up to PS_LENGTHS_MAX
- * lengths.  If there are more, it frees its memory and stops counting.
+ * The counter is a hash table with open addressing, because lengths arrive in
+ * any order and a known length must cost only a few instructions.  It holds up
+ * to PS_LENGTHS_MAX lengths.  If there are more, it frees its memory and stops
+ * counting.
  */
 
 #ifndef LIB_STREAM_LENGTH_COUNTER_H
@@ -16,17 +17,17 @@
 #include "packstream.h"
 
 typedef struct ps_length_slot {
-    uint64_t count;  /* sequences */
+    uint64_t count;  /* number of sequences */
     uint32_t length; /* tokens; 0: free slot */
 } ps_length_slot;
 
 /* Zero-initialise for an empty counter. */
 typedef struct ps_length_counter {
     ps_length_slot *slots;
-    unsigned bits; /* log2 of the number of slots, at most half in use; 0:
-                      none */
+    unsigned bits; /* log2 of the number of slots, of which at most half are in
+                      use; 0: no slots */
     uint32_t n;    /* number of distinct lengths */
-    bool full;     /* more than PS_LENGTHS_MAX lengths; not counting */
+    bool full;     /* there were more than PS_LENGTHS_MAX lengths */
 } ps_length_counter;
 
 /*
@@ -42,7 +43,7 @@ static inline uint32_t ps_length_slot_of(uint32_t length, unsigned bits)
     return length * UINT32_C(2654435769) >> (32 - bits);
 }
 
-/* Adds one sequence.  The inline path is a hit in the first slot. */
+/* Adds one sequence.  A hit in the first slot needs no call. */
 static inline ps_result ps_length_counter_add_one(ps_length_counter *counter,
                                                   uint32_t length,
                                                   ps_error *err)
@@ -59,7 +60,7 @@ static inline ps_result ps_length_counter_add_one(ps_length_counter *counter,
     return ps_length_counter_add(counter, length, 1, err);
 }
 
-/* Number of sequences of that length; 0 if the counter is full. */
+/* Number of sequences of this length; 0 if the counter is full. */
 uint64_t ps_length_counter_count(const ps_length_counter *counter,
                                  uint32_t length);
 
@@ -70,7 +71,7 @@ uint64_t ps_length_counter_count(const ps_length_counter *counter,
 void ps_length_counter_encode(const ps_length_counter *counter,
                               uint64_t stream_bytes, unsigned char *to);
 
-/* Empties the counter, and frees its memory.  A full one counts again. */
+/* Empties the counter and frees its memory.  A full counter can count again. */
 void ps_length_counter_clear(ps_length_counter *counter);
 
 #endif

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  *
  * A file can contain several streams.  The start of a stream can be found only
- * from its end, because its length is in the trailer.  Opening therefore walks
- * backwards, one step per stream.  The index of a stream is read when one of
- * its packs is requested, one INDEX block at a time.
+ * from its end, because its length is in the trailer.  Opening a file therefore
+ * finds the streams from last to first.  The index of a stream is read when one
+ * of its packs is requested, one INDEX block at a time.
  */
 
 #include "stream/pack_file.h"
@@ -67,13 +67,13 @@ struct ps_pack_file {
 
     /* The cached part of one stream's index. */
     uint32_t indexed; /* stream number; n_streams: none */
-    uint32_t n_parts; /* entries of INDEX blocks in `end`; the others are
-                         blocks */
-    entries end;      /* from END */
+    uint32_t n_parts; /* entries of INDEX blocks in `end`; blocks of packs
+                         follow */
+    entries end;      /* entries in END */
     uint32_t part;    /* INDEX block cached in `listed`; n_parts: none */
     entries listed;
 
-    /* The block last read from, and its cached parts. */
+    /* The current block, which was last read from, and its cached parts. */
     uint32_t block_stream;
     block block;     /* n_packs is 0: none */
     table heads;     /* of all packs */
@@ -82,7 +82,7 @@ struct ps_pack_file {
 
 /* ---- Opening ---- */
 
-/* Reads the header at `at`, which can be incomplete. */
+/* Reads the header at `at`, where the file may be truncated. */
 static ps_result read_header(ps_pack_file *f, uint64_t at,
                              ps_pack_info *info, ps_error *err)
 {
@@ -193,7 +193,7 @@ static ps_result check_packs(const ps_pack_info *info, const stream *s,
 
 /*
  * Finds the stream that ends at *end, and sets *end to its start.  Its header
- * must have the same geometry as the first.
+ * must have the same geometry as the first header.
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
@@ -210,8 +210,8 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     r = read_header(f, s.at, &info, err);
     if (r == PS_ERR_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END before byte %" PRIu64 ", but no header at byte "
-                       "%" PRIu64,
+                       "END before byte %" PRIu64 " declares a stream from "
+                       "byte %" PRIu64 ", but there is no header",
                        behind, s.at);
     if (r == PS_OK && ps_pack_info_compare(&info, &f->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -238,8 +238,8 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 }
 
 /*
- * Reverses the streams, which were found last to first, and numbers their
- * packs.
+ * Reverses the order of the streams, which were found from last to first, and
+ * numbers their packs.
  */
 static void turn_round(ps_pack_file *f)
 {
@@ -259,7 +259,7 @@ static void turn_round(ps_pack_file *f)
     }
 }
 
-/* Of `fd`, or of `source` if that is not NULL. */
+/* Opens `source`, or `fd` if it is NULL. */
 static ps_result open_any(ps_pack_file **file, int fd,
                           const ps_random_source *source, ps_error *err)
 {
@@ -315,8 +315,8 @@ void ps_pack_file_free(ps_pack_file *f)
 }
 
 /*
- * Returns the stream that contains pack `i`: the last one whose `first` is at
- * most i.  A stream without packs has the same `first` as the next one.
+ * Returns the stream that contains pack `i`: the last stream whose `first` is
+ * at most i.  A stream without packs has the same `first` as the next stream.
  */
 static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
 {
@@ -340,7 +340,7 @@ static ps_result fail_changed(const stream *s, ps_error *err)
                    "the stream at byte %" PRIu64 " has changed", s->at);
 }
 
-/* End of stream `i`: the start of the next one, or end of file. */
+/* End of stream `i`: the start of the next stream, or the end of the file. */
 static uint64_t behind(const ps_pack_file *f, uint32_t i)
 {
     return i + 1 < f->n_streams ? f->streams[i + 1].at
@@ -366,7 +366,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (r != PS_OK)
         return r;
     *totals = end.totals;
-    /* Reads would use the wrong row size if the geometry had changed. */
+    /* If the geometry had changed, reads would use the wrong row size. */
     if (totals->packs != s->packs ||
         ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
         return fail_changed(s, err);
@@ -452,7 +452,8 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     if (r == PS_OK)
         r = ps_entries_check(bytes, PS_INDEX_BLOCKS, end, err);
     if (r == PS_OK && ps_entry_decode(bytes).first != part.first)
-        r = ps_fail(err, PS_ERR_CORRUPT, "a different part of the index");
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "its first pack is not the one that END lists");
     if (r != PS_OK)
         return ps_blame(NULL, at, r, err);
     r = keep(&f->listed, bytes, PS_INDEX_BLOCKS, err);
@@ -484,8 +485,8 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
 {
     const stream *s = &f->streams[i];
     const entries *list = &f->end;
-    uint64_t next = s->packs; /* first pack after the list, or after the block
-                                 found */
+    uint64_t next = s->packs; /* index of the first pack after the list, then
+                                 after the block found */
     uint64_t end = s->end;    /* end of the blocks in the list */
     uint32_t low, high, at;
     ps_entry e;
@@ -544,8 +545,8 @@ ps_result ps_pack_file_find(ps_pack_file *f, uint32_t i, uint64_t packs,
 /* ---- Packs ---- */
 
 /*
- * Sets the position of pack `i` in *pack and makes its block the current one.
- * *again: it was the current one already.
+ * Sets the position of pack `i` in *pack and makes its block the current block.
+ * *again is set if the block was already the current block.
  */
 static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
                         bool *again, ps_error *err)
@@ -574,7 +575,7 @@ static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
 }
 
 /*
- * Copies `n` bytes of the file to a table.  A damaged block can state offsets
+ * Copies `n` bytes of the file to a table.  A damaged block can have offsets
  * beyond the end of the file.
  */
 static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
@@ -598,7 +599,7 @@ static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
     return r;
 }
 
-/* Reads a complete table if possible, and sets t->is_whole. */
+/* Reads a table of all packs if possible, and then sets t->is_whole. */
 static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
                            ps_error *err)
 {
@@ -609,8 +610,8 @@ static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
 }
 
 /*
- * Returns the head of pack `k` of the block.  On the second access to a block,
- * reads all its heads at once if possible.
+ * Returns the head of pack `k` of the current block.  On the second access to a
+ * block, reads all its heads at once if possible.
  */
 static ps_result read_head(ps_pack_file *f, uint32_t k, bool again,
                            const unsigned char **head, ps_error *err)
@@ -635,8 +636,8 @@ static ps_result read_head(ps_pack_file *f, uint32_t k, bool again,
 }
 
 /*
- * Returns the sequence rows of a pack.  Reads those of the whole block at once
- * if the heads are cached and the rows are not too large.
+ * Returns the sequence rows of a pack.  If the heads are cached and the rows
+ * are not too large, reads the sequence rows of the whole block at once.
  */
 static ps_result read_sequences(ps_pack_file *f, const unsigned char *head,
                                 const unsigned char **sequences,
@@ -658,7 +659,7 @@ static ps_result read_sequences(ps_pack_file *f, const unsigned char *head,
         const uint64_t end =
             ((uint64_t)ps_head_first_seq(last) + ps_head_n_seq(last)) * bytes;
 
-        /* A damaged last head must not affect other packs. */
+        /* A damaged last head must not prevent reading other packs. */
         if (end <= PS_BLOCK_SEQ_BYTES && at + n <= end)
             r = try_table(f, all, end, t, err);
         t->size = end;

@@ -16,34 +16,33 @@ ps_result ps_pack_file_open_source(ps_pack_file **file,
                                    ps_error *err);
 
 /*
- * Where a pack lies in the file, in bytes: its block, and within the block the
- * row, and the tables from the pack heads to the end.  For a compressed file,
- * the frames with all of it; row and tables are 0.
+ * Position of a pack in the file, in bytes: the block, and within the block the
+ * row of the pack and the tables, which extend from the pack heads to the end.
+ * For a compressed file, the frames that contain the block; row and tables are
+ * 0.
  */
 typedef struct ps_pack_extent {
     uint64_t at; /* offset of the block, or of the first frame */
-    uint64_t n;
+    uint64_t n;  /* size of the block or frames */
     uint64_t row;
     uint64_t tables;
 } ps_pack_extent;
 
-/* Finds pack `i` by the index alone.  Errors are those of ps_pack_file_read. */
+/* Finds pack `i`, reading only the index.  Results as ps_pack_file_read. */
 ps_result ps_pack_file_extent(ps_pack_file *file, uint64_t i,
                               ps_pack_extent *extent, ps_error *err);
 
-/*
- * A position between two packs of a file.  Offsets are from its start, bytes.
- */
+/* A position between two packs.  Offsets are in bytes from the file's start. */
 typedef struct ps_pack_file_at {
     uint64_t header; /* offset of the stream header */
     uint64_t before; /* number of packs in earlier streams */
-    uint64_t block;  /* offset of the block with the previous pack, if any */
+    uint64_t block;  /* offset of the block that contains the previous pack */
     uint64_t first;  /* index of the first pack in that block */
 } ps_pack_file_at;
 
 /*
  * Finds the position after the first `packs` packs of stream `stream`.
- * Results as ps_pack_file_read; PS_ERR_ARGUMENT if it does not exist.
+ * Results as ps_pack_file_read; PS_ERR_ARGUMENT if there is no such position.
  */
 ps_result ps_pack_file_find(ps_pack_file *file, uint32_t stream,
                             uint64_t packs, ps_pack_file_at *at,

@@ -40,7 +40,7 @@ ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
     return PS_OK;
 }
 
-/* Creates a reader.  It owns `input`, also after a failure. */
+/* Creates a reader.  Takes ownership of `input`, even on failure. */
 static ps_result start(ps_pack_reader **reader, ps_input *input,
                        ps_error *err)
 {
@@ -66,9 +66,9 @@ static ps_result start(ps_pack_reader **reader, ps_input *input,
 }
 
 /*
- * Returns the depth of the streams in a complete regular file.  If the file
- * cannot be opened as one, *depth is unchanged: the reader reports errors when
- * it reaches them.
+ * Sets *depth to the depth of the streams in a complete regular file.  If
+ * ps_pack_file cannot open the file, *depth is unchanged; the reader reports an
+ * error when it reaches it.
  */
 static ps_result depth_of_file(int fd, uint32_t *depth, ps_error *err)
 {
@@ -155,7 +155,7 @@ static uint64_t entries_digest(const unsigned char *entries, uint32_t n)
     return digest;
 }
 
-/* Records a block of packs, which starts at the next byte. */
+/* Records the block of packs that starts at the next byte. */
 static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
                             ps_error *err)
 {
@@ -167,7 +167,7 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
         return PS_OK;
     if (index->n_blocks == PS_INDEX_BLOCKS)
         return ps_fail(err, PS_ERR_CORRUPT, "missing index of the %d blocks "
-                       "before",
+                       "before it",
                        PS_INDEX_BLOCKS);
     if (index->n_blocks++ == 0)
         index->first = entry.first;
@@ -176,7 +176,7 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
     return PS_OK;
 }
 
-/* Checks and records an INDEX block, which is completely buffered. */
+/* Checks and records an INDEX block.  All its bytes are at `bytes`. */
 static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
                              ps_error *err)
 {
@@ -201,7 +201,7 @@ static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
     return PS_OK;
 }
 
-/* Checks the index in END, and the length of the stream it states. */
+/* Checks the index and the length of the stream in END. */
 static ps_result check_end_index(const ps_pack_reader *r, const ps_end *end,
                                  ps_error *err)
 {
@@ -212,7 +212,8 @@ static ps_result check_end_index(const ps_pack_reader *r, const ps_end *end,
         return PS_OK;
     if (end->stream_bytes != here)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream has %" PRIu64 " bytes, END says %" PRIu64,
+                       "the stream has %" PRIu64 " bytes, but END declares "
+                       "%" PRIu64,
                        here, end->stream_bytes);
     if (index->n_parts != end->n_parts || index->n_blocks != end->n_blocks ||
         index->parts != entries_digest(end->entries, end->n_parts) ||
@@ -262,7 +263,8 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
 }
 
 /*
- * Continues after END: the input ends, or a stream of equal geometry follows.
+ * Continues after END, where the input must end or a stream of equal geometry
+ * must follow.
  */
 static ps_result go_on(ps_pack_reader *r, ps_error *err)
 {
@@ -297,7 +299,7 @@ static ps_result go_on(ps_pack_reader *r, ps_error *err)
     return result;
 }
 
-/* Adds a pack to the totals that are compared with END. */
+/* Adds a pack to the totals to compare with END. */
 static void count(ps_pack_reader *r, const ps_pack *pack)
 {
     ps_pack_place *p = &r->place;
@@ -338,7 +340,7 @@ ps_result ps_pack_reader_peek_head(ps_pack_reader *r, ps_block_head *head,
 
 /*
  * Reads the block whose first pack is `index`, or the head of END.  Consumes
- * INDEX blocks.
+ * any INDEX blocks before it.
  */
 static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
 {

@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Either the input starts like the original one, with pack 0 of the first
- * stream.  Or it was written by a resumed packstream: the header again, then
- * the blocks that readers of the original output may not have received.  The
- * first block shows which case applies.
+ * The input either starts like the original input, with pack 0 of the first
+ * stream, or it was written by a resumed packstream.  A resumed packstream
+ * writes the header again, then the blocks that readers of the original output
+ * may not have received.  The first block shows which case applies.
  */
 
 #include <inttypes.h>
@@ -31,10 +31,11 @@ void ps_pack_reader_save(const ps_pack_reader *r,
 static ps_result refuse(const char *why, ps_error *err)
 {
     return ps_fail(err, PS_ERR_ARGUMENT,
-                   "the mark belongs to a different stream: %s", why);
+                   "the mark was saved for another input (%s): resume with "
+                   "that input", why);
 }
 
-/* Takes everything before the position from the mark. */
+/* Sets the state of everything before the position from the mark. */
 static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 {
     r->place = *place;
@@ -44,8 +45,8 @@ static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 }
 
 /*
- * Skips packs from index `from`, which is next, to the position.  The last one
- * must be the pack recorded in the mark.
+ * Skips packs up to the position.  The next pack has index `from`.  The last
+ * pack skipped must be the one recorded in the mark.
  */
 static ps_result pass_to(ps_pack_reader *r, uint64_t from,
                          const ps_pack_place *place, ps_error *err)
@@ -60,10 +61,10 @@ static ps_result pass_to(ps_pack_reader *r, uint64_t from,
         if (result != PS_OK)
             return result;
         if (!is_pack)
-            return refuse("the packs before its offset are missing", err);
+            return refuse("the packs before the mark are missing", err);
     }
     if (pack.checksum != place->last)
-        return refuse("the pack before its offset differs", err);
+        return refuse("the pack before the mark differs", err);
     return PS_OK;
 }
 
@@ -80,7 +81,7 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
 
     if (result == PS_ERR_ARGUMENT ||
         (result == PS_OK && at.before != place->before.packs))
-        return refuse("the packs before its offset are missing", err);
+        return refuse("the packs before the mark are missing", err);
     if (result != PS_OK)
         return result;
     if (place->stream > 0) {
@@ -104,8 +105,8 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
 }
 
 /*
- * Reads to the position in any other input that starts like the original.  The
- * reader must arrive there with an identical mark.
+ * Reads to the position in any other input that starts like the original input.
+ * The mark of the reader at the position must be identical.
  */
 static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
                          const unsigned char *mark, ps_error *err)
@@ -124,7 +125,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
         result = ps_pack_reader_step(r, &pack, &is_pack, err);
     }
     if (result == PS_END)
-        return refuse("the input ends before its offset", err);
+        return refuse("the input ends before the mark", err);
     if (result != PS_OK)
         return result;
     /* The original reader may itself have started in the middle. */
@@ -132,7 +133,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
         r->place.index = place->index;
     ps_pack_reader_save(r, reached);
     if (memcmp(reached, mark, sizeof reached) != 0)
-        return refuse("the packs before its offset differ", err);
+        return refuse("the packs before the mark differ", err);
     return PS_OK;
 }
 
@@ -144,7 +145,7 @@ static bool is_whole_file(const ps_input *in)
     return ps_input_can_skip(in) && (uint64_t)here == in->taken + in->left;
 }
 
-/* Resumes in an input that starts like the original one. */
+/* Resumes in an input that starts like the original input. */
 static ps_result resume_whole(ps_pack_reader *r, const ps_pack_place *place,
                               const unsigned char *mark, ps_error *err)
 {
@@ -189,8 +190,8 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
         return refuse("the header differs", err);
     if (head.first > place.seen.packs) {
         (void)ps_fail(err, PS_ERR_CORRUPT,
-                      "it starts with pack %" PRIu64 ": packs after the mark "
-                      "are missing, from %" PRIu64,
+                      "it starts with pack %" PRIu64 ", but the mark requires "
+                      "the packs from %" PRIu64 " on",
                       head.first, place.seen.packs);
         return ps_blame(NULL, r->input->taken, PS_ERR_CORRUPT, err);
     }

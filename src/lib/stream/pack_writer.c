@@ -19,17 +19,17 @@ struct ps_pack_writer {
     ps_block_output output;
     bool shuffled;
     bool joined;
-    uint32_t block_packs; /* of the first stream */
-    uint64_t raise;       /* added to ids */
+    uint32_t block_packs; /* packs per block, from the first stream */
+    uint64_t raise;       /* number to add to ids */
     bool ended;           /* no more packs can be put */
-    ps_pack_info info;    /* of the current stream, as are the members below */
-    uint64_t newest;      /* greatest id */
-    ps_totals totals;     /* from the packs put */
+    ps_pack_info info;    /* header of the current stream */
+    uint64_t newest;      /* greatest id in the current stream */
+    ps_totals totals;     /* totals of the packs put in the current stream */
 };
 
 /*
- * Sets the header of a stream.  Counts are not known yet.  For joined streams
- * neither is the depth, and packing options may differ.
+ * Sets the header of a stream.  Its counts are not known yet.  For joined
+ * streams the depth is not known either, and their packing options may differ.
  */
 static ps_result set_info(ps_pack_writer *w, const ps_pack_info *info,
                           ps_error *err)
@@ -122,7 +122,7 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     return PS_OK;
 }
 
-/* Adds a pack, with its new ids, to the totals for END. */
+/* Adds a pack to the totals for END, with its new ids. */
 static void count(ps_pack_writer *w, const ps_pack *pack)
 {
     ps_totals *t = &w->totals;
@@ -194,8 +194,9 @@ ps_result ps_pack_writer_push(ps_pack_writer *w, ps_error *err)
 }
 
 /*
- * Completes the totals.  Whatever is not in the share counts as rejected:
- * sequences whose first token is elsewhere, and all tokens that are elsewhere.
+ * Completes the totals.  Everything that is not in the share counts as
+ * rejected: sequences whose first token is in another share, and all tokens in
+ * other shares.
  */
 static ps_result complete_totals(ps_totals *t, const ps_totals *whole,
                                  ps_error *err)
@@ -245,9 +246,7 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
     if (r != PS_OK)
         return r;
 
-    /*
-     * The seek table ends a compressed output; the next stream opens a new one.
-     */
+    /* A seek table ends a compressed output.  The next stream opens another. */
     if (w->options.compressed) {
         r = ps_output_finish(w->output.output, err);
         if (r == PS_OK)

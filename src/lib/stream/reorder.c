@@ -1,5 +1,5 @@
 /*
- * reorder.c - binary heap of sequences by id and offset in the sequence.
+ * reorder.c - binary heap of pieces, ordered by id and offset in the sequence.
  *
  * SPDX-License-Identifier: MIT
  */

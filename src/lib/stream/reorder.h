@@ -9,13 +9,13 @@
 
 #include "packstream.h"
 
-/* A sequence or a piece of one. */
+/* A sequence, or a piece of a split sequence. */
 typedef struct ps_waiting {
-    uint64_t id;            /* of the sequence in its stream */
+    uint64_t id;            /* id of the sequence in its stream */
     uint32_t seq_off;       /* as in ps_piece */
     uint32_t seq_len;       /* as in ps_piece */
     uint32_t n_tok;         /* tokens of the piece */
-    unsigned char *payload; /* from malloc */
+    unsigned char *payload; /* allocated by malloc; owned */
     size_t payload_bytes;
 } ps_waiting;
 
@@ -24,8 +24,8 @@ typedef struct ps_reorder {
     ps_waiting *items;
     size_t count; /* number of items */
     size_t capacity;
-    uint64_t tokens; /* sum over all items */
-    uint64_t bytes;  /* sum of payload_bytes */
+    uint64_t tokens; /* sum of n_tok of all items */
+    uint64_t bytes;  /* sum of payload_bytes of all items */
 } ps_reorder;
 
 /*

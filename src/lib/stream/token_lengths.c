@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * LENGTHS precedes END.  It ends with its own size and contains the length of
- * its stream, so the streams of a file can be found from last to first without
- * reading any records.
+ * the stream before it, so the streams of a file can be found from last to
+ * first without reading any sequences.
  */
 
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static ps_result check_magic(ps_random_input *in, ps_error *err)
                : ps_fail(err, PS_ERR_MAGIC, "not framed token records");
 }
 
-/* Reads the header at `at`.  The header and its records end before `end`. */
+/* Reads the header at `at`.  The header and the records must end by `end`. */
 static ps_result read_header(ps_random_input *in, uint64_t at, uint64_t end,
                              ps_schema *schema, size_t *size, ps_error *err)
 {
@@ -96,8 +96,8 @@ static ps_result read_end(ps_random_input *in, uint64_t end,
 }
 
 /*
- * Reads LENGTHS, which ends at `end` and has `size` bytes if it exists.  Only
- * its first bytes show whether it does.
+ * Reads LENGTHS.  If it exists, it ends at `end` and has `size` bytes; only its
+ * first bytes show whether it exists.
  */
 static ps_result find_record(ps_random_input *in, uint64_t end, uint64_t size,
                              const unsigned char **bytes, ps_error *err)
@@ -134,8 +134,8 @@ static ps_result add_entries(ps_histogram *h, const unsigned char *entry,
 }
 
 /*
- * True if the records counted by END, plus any number of flush records, fill
- * the bytes between header and LENGTHS.
+ * True if the sequences counted by END, plus any number of flush records, can
+ * fill the `bytes` between the header and LENGTHS.
  */
 static bool fits(const ps_schema *schema, uint64_t bytes,
                  const ps_token_end *sums)
@@ -153,9 +153,9 @@ static bool fits(const ps_schema *schema, uint64_t bytes,
 }
 
 /*
- * Checks the stream with the header at `at` and a valid LENGTHS at `end`.
- * *schema is the schema of the following stream, if framed, and is replaced by
- * this stream's schema.
+ * Checks the stream with the header at `at` and a valid LENGTHS at `end`.  If
+ * *schema is framed, it is the schema of the next stream.  It is replaced by
+ * the schema of this stream.
  */
 static ps_result check_stream(ps_random_input *in, uint64_t at, uint64_t end,
                               const ps_token_end *sums, ps_schema *schema,
@@ -171,7 +171,7 @@ static ps_result check_stream(ps_random_input *in, uint64_t at, uint64_t end,
     if (!fits(&own, end - at - header, sums))
         return ps_lengths_blame(
             ps_fail(err, PS_ERR_CORRUPT,
-                    "%" PRIu64 " sequences of %" PRIu64 " tokens do not make "
+                    "%" PRIu64 " sequences with %" PRIu64 " tokens cannot take "
                     "up the %" PRIu64 " bytes before it",
                     sums->sequences, sums->tokens, end - at),
             end, err);
@@ -207,7 +207,7 @@ static ps_result add_stream(ps_histogram *h, ps_random_input *in,
         r = ps_lengths_compare(&l, sums.sequences, sums.tokens, err);
     if (r == PS_OK && l.stream_bytes > at)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "it declares %" PRIu64 " bytes before it, there are "
+                    "it declares %" PRIu64 " bytes before it, but there are "
                     "%" PRIu64,
                     l.stream_bytes, at);
     if (r != PS_OK)
@@ -229,7 +229,7 @@ ps_result ps_histogram_read(ps_histogram **histogram, int fd, ps_error *err)
     r = ps_random_input_open(&in, fd, err);
     if (r == PS_OK && lseek(fd, 0, SEEK_CUR) != 0)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the file is not read from its start");
+                    "the file offset is not at the start of the file");
     if (r == PS_OK)
         r = check_magic(in, err);
     if (r == PS_OK) {

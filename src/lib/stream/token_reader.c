@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Sequences are returned in place, contiguous in the input's buffer.  For
- * framed streams the reader maintains the counts and digest that END must
- * match.  A pipe cut between two records is thereby detected.
+ * framed streams the reader maintains the counts and the digest that END must
+ * match, so that a pipe that was cut between two records is detected.
  */
 
 #include "stream/token_reader.h"
@@ -19,7 +19,10 @@
 /* Start of every message about a record: "record 7 at byte 512: ". */
 #define AT_RECORD "record %" PRIu64 " at byte %" PRIu64 ": "
 
-/* Bytes skipped at a time; few, so that the input need not join blocks. */
+/*
+ * Number of bytes to skip at a time; small, so that the input need not join
+ * blocks.
+ */
 #define SKIP_BYTES ((size_t)32 << 10)
 
 /* Reports that the input ends after `got` of `of` bytes of r->record. */
@@ -37,8 +40,8 @@ static ps_result truncated(const ps_token_reader *r, uint64_t got,
  */
 
 /*
- * Checks END against the records read.  The input must end after it, or
- * continue with a stream of equal schema.
+ * Checks END against the records read.  After END, the input must end or
+ * continue with a stream of equal schema; *more is set if it continues.
  */
 static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
 {
@@ -106,13 +109,13 @@ static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
     if (result == PS_OK && r->stream_known &&
         r->lengths.stream_bytes != before)
         result = ps_fail(err, PS_ERR_CORRUPT,
-                         "it declares %" PRIu64 " bytes before it, there are "
-                         "%" PRIu64,
+                         "it declares %" PRIu64 " bytes before it, but there "
+                         "are %" PRIu64,
                          r->lengths.stream_bytes, before);
     return result;
 }
 
-/* True if lengths of a framed stream are counted to compare with LENGTHS. */
+/* True if lengths are counted, to compare them with LENGTHS. */
 static bool compares_lengths(const ps_token_reader *r)
 {
     return r->check_lengths && r->stream_known;
@@ -130,8 +133,8 @@ static ps_result compare_entries(const ps_token_reader *r,
         return PS_OK;
     if (r->counter.full)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it has %" PRIu32 " lengths, the stream has more than "
-                       "%" PRIu32,
+                       "it has %" PRIu32 " lengths, but the stream has more "
+                       "than %" PRIu32,
                        r->lengths.n, PS_LENGTHS_MAX);
     for (size_t i = 0; i < n; i++, entry += PS_LENGTHS_ENTRY_BYTES) {
         const uint32_t length = ps_lengths_length(entry);
@@ -140,15 +143,15 @@ static ps_result compare_entries(const ps_token_reader *r,
         if (ps_lengths_count(entry) != seen)
             return ps_fail(err, PS_ERR_CORRUPT,
                            "it declares %" PRIu64 " sequences of %" PRIu32 " "
-                           "tokens, the stream has %" PRIu64,
+                           "tokens, but the stream has %" PRIu64,
                            ps_lengths_count(entry), length, seen);
     }
     return PS_OK;
 }
 
 /*
- * Reads the next part of LENGTHS: its head, some entries, or its tail.  Peeking
- * at all of it could take more memory than any record.
+ * Reads the next part of LENGTHS: its head, some entries, or its tail.  A peek
+ * at the whole record could take more memory than any sequence.
  */
 static ps_result read_part(ps_token_reader *r, ps_error *err)
 {
@@ -217,9 +220,9 @@ static ps_result read_lengths(ps_token_reader *r, bool *more, ps_error *err)
 }
 
 /*
- * Reads a control record: END, LENGTHS or FLUSH.  In a raw stream FLUSH is just
- * a count of 0.  *more: records can follow, in this stream or in another one
- * whose header has been read.
+ * Reads a control record: END, LENGTHS or FLUSH.  In a raw stream, FLUSH is
+ * only a count of 0.  *more is set if records can follow, in this stream or in
+ * the next, whose header has then been read.
  */
 static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 {
@@ -265,8 +268,8 @@ ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
 }
 
 /*
- * Finds the next sequence and sets id, offset and length of r->record.  Its
- * count is not consumed.  Returns PS_END at a valid end of the input.
+ * Finds the next sequence and sets id, offset and length of r->record, without
+ * consuming its count.  Returns PS_END at a valid end of the input.
  */
 static ps_result find_sequence(ps_token_reader *r, ps_error *err)
 {
@@ -280,7 +283,7 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
         r->record = (ps_sequence){
             .id = r->next_id,
             .offset = r->input->taken - r->lengths_taken};
-        /* A wait hook can have interrupted the previous call inside LENGTHS. */
+        /* The wait hook may have ended the previous call inside LENGTHS. */
         if (r->lengths_taken > 0) {
             result = read_lengths(r, &more, err);
             if (result != PS_OK)
@@ -326,7 +329,7 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
 
 /*
  * Checks `n` tokens against the vocabulary, starting with token `first` of the
- * record.  Does nothing once the caller knows that a token is outside.
+ * record.  Does nothing after a token outside has been reported.
  */
 static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
                               uint32_t first, uint32_t n, ps_error *err)
@@ -349,7 +352,7 @@ static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
                    ps_token_at(tokens, bad, type), r->vocab_size);
 }
 
-/* Consumes only the count; the caller must hold or skip the payload. */
+/* Consumes only the count.  The user must hold or skip the payload. */
 static void leave_pending(ps_token_reader *r, bool outside,
                           ps_sequence *sequence)
 {
@@ -444,7 +447,7 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
     if (r->schema.framed && r->done == 4)
         (void)XXH3_64bits_reset(r->skip_hash);
     while (r->done < end) {
-        /* Read tokens only, or the bytes after the last token. */
+        /* Read either tokens or the bytes after the last token. */
         const bool are_tokens = r->done < tokens_end;
         const uint64_t left = (are_tokens ? tokens_end : end) - r->done;
         const size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * This module, stream, turns bytes from io into sequences and packs, and back
- * into bytes.  The encoding of headers and records is in format.  It may use
- * base, io and format.
+ * This module, stream, reads and writes sequences and packs.  Module format
+ * encodes and decodes headers and records, module io moves the bytes.  It
+ * depends on the modules base, io and format.
  *
  *   token_reader_open.c   open a token reader, read headers, continue with
  *                         another file, seek
@@ -42,30 +42,31 @@ struct ps_token_reader {
     ps_schema schema;
     ps_shape shape;
     uint64_t max_bytes;     /* maximum payload read at once, bytes */
-    uint32_t vocab_size;    /* lower of stream's and options'; 0: no check */
+    uint32_t vocab_size;    /* lower of the stream's and the options'; 0: no
+                               check */
     uint64_t next_id;       /* id of the next record */
     uint64_t earlier_bytes; /* bytes of the files before this one */
     ps_token_end seen;      /* since the last header; must match END */
-    uint64_t stream_at;     /* offset of that header in the file, bytes... */
-    bool stream_known;      /* ...unless the reader moved to a mark */
+    uint64_t stream_at;     /* offset of the last header in the file, bytes */
+    bool stream_known;      /* stream_at is valid; false after a seek */
     bool ended;             /* PS_END was returned; cleared by append */
     ps_sequence record;     /* the current record */
 
     /* A sequence that must be held or skipped. */
     bool pending;
-    bool outside;            /* a token is known to be outside the vocabulary */
+    bool outside;            /* a token outside the vocabulary was reported */
     uint64_t done;           /* bytes consumed, including the count */
-    XXH3_state_t *skip_hash; /* of skipped bytes, or of LENGTHS so far */
+    XXH3_state_t *skip_hash; /* hash of skipped bytes, or of LENGTHS so far */
 
-    ps_lengths lengths;        /* LENGTHS, as far as it was read */
-    uint64_t lengths_taken;    /* bytes of LENGTHS consumed; 0: not inside it */
+    ps_lengths lengths;        /* the part of LENGTHS that was read */
+    uint64_t lengths_taken;    /* bytes of LENGTHS consumed; 0: outside it */
     bool check_lengths;        /* compare LENGTHS with the lengths read */
     ps_length_counter counter; /* lengths read in this stream */
 };
 
 /*
- * Like ps_token_reader_open, but the window is a setting of `input`.  The
- * reader owns `input`, also after a failure.
+ * Like ps_token_reader_open, but the window is a setting of `input`.  Takes
+ * ownership of `input`, even on failure.
  */
 ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type,
@@ -76,7 +77,7 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
 
 /*
  * True if the next record is a sequence of at most `max_tokens` tokens that is
- * completely buffered and valid.  This is almost always the case.
+ * completely buffered and valid, which is almost always the case.
  */
 static inline bool ps_token_reader_is_ready(const ps_token_reader *r,
                                             uint32_t max_tokens)
@@ -106,8 +107,8 @@ static inline void ps_token_reader_count(ps_token_reader *r, uint32_t n_tok)
 }
 
 /*
- * Updates the digest and the length counts of a framed stream for a sequence
- * whose payload has this hash.  PS_OK, PS_ERR_MEMORY.
+ * Adds a sequence to the digest and the length counts of a framed stream.
+ * `hash` is that of its payload.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
                                        uint64_t hash, ps_error *err);

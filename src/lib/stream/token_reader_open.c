@@ -13,7 +13,7 @@
 #include "format/pack_header.h"
 #include "stream/token_reader.h"
 
-/* Bound on sizeof(XXH3_state_t), which is private to xxHash; now 576. */
+/* Upper bound on sizeof(XXH3_state_t), private to xxHash and currently 576. */
 #define HASH_STATE_BYTES 1024
 
 /* Maximum size of a peek: a record with its count, or a header. */
@@ -50,7 +50,7 @@ ps_result ps_token_reader_header(ps_token_reader *r, ps_schema *schema,
 
 /*
  * Detects the type of the input and reads the header, if any.  An incomplete
- * magic is taken as a truncated header, not as a raw record.
+ * magic is treated as a truncated header, not as a raw record.
  */
 static ps_result read_start(ps_token_reader *r, ps_type raw_type,
                             ps_schema *schema, bool *empty, ps_error *err)
@@ -61,9 +61,8 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
     ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
 
     /*
-     * A raw record with fewer than PS_RECOGNIZE_BYTES tokens may be all that
-     * arrives for now, but its count will arrive.  Waiting for more could
-     * block.
+     * The writer may pause after a raw record with few tokens, but not before
+     * its count is complete.  Waiting for more bytes could therefore block.
      */
     if (result == PS_OK && got == 1)
         result = ps_input_peek(
@@ -238,7 +237,7 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 {
     return (ps_token_mark){
         .id = r->next_id,
-        /* LENGTHS is consumed in parts, but is not a place to resume. */
+        /* A reader cannot resume inside LENGTHS, which is consumed in parts. */
         .offset = r->input->taken - r->lengths_taken,
         .earlier_bytes = r->earlier_bytes,
         .sequences = r->seen.sequences,

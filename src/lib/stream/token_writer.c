@@ -22,7 +22,7 @@ struct ps_token_writer {
     bool counts; /* LENGTHS will be written */
     ps_shape shape;
     ps_token_end end; /* totals and digest so far */
-    uint64_t bytes;   /* of the stream, including buffered bytes */
+    uint64_t bytes;   /* size of the stream, including buffered bytes */
     ps_length_counter lengths;
     unsigned char *record; /* LENGTHS, for ps_token_writer_lengths; owned */
 };
@@ -118,7 +118,7 @@ ps_result ps_token_writer_set_lengths(ps_token_writer *w, const void *record,
         r = ps_lengths_compare(&l, w->end.sequences, w->end.tokens, err);
     if (r == PS_OK && l.stream_bytes != w->bytes)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "it declares %" PRIu64 " bytes before it, there are "
+                    "it declares %" PRIu64 " bytes before it, but there are "
                     "%" PRIu64,
                     l.stream_bytes, w->bytes);
     entry += PS_LENGTHS_HEAD_BYTES;
@@ -141,10 +141,10 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     if (w->finished || n_tok == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        w->finished ? "the stream has ended"
-                                   : "a sequence without tokens");
+                                   : "a sequence must have tokens");
     if (bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "a sequence of %" PRIu64 " bytes, the limit is "
+                       "a sequence has %" PRIu64 " bytes, the limit is "
                        "%" PRIu32,
                        bytes, PS_MAX_SEQUENCE_BYTES);
     if (w->counts)
@@ -164,7 +164,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     return ps_output_put(w->output, payload, (size_t)bytes, err);
 }
 
-/* In a raw stream a flush record is just a count of 0. */
+/* In a raw stream, a flush record is only a count of 0. */
 ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
 {
     unsigned char record[PS_TOKEN_CONTROL_BYTES] = {0};

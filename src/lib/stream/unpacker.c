@@ -5,8 +5,8 @@
  *
  * In input order, a sequence is returned once all sequences with lower ids have
  * arrived, which the watermark of each pack indicates.  Early sequences are
- * kept in a heap.  Their number is bounded by the header's maximum displacement
- * (packstream(5), "Words"), and their size by the caller.
+ * kept in a heap.  The header's maximum displacement (see packstream(5),
+ * "Words") limits their number, and the caller limits their size.
  */
 
 #include <inttypes.h>
@@ -24,18 +24,18 @@ struct ps_unpacker {
     ps_order order;
     ps_shape shape;
     ps_payload_column columns[PS_MAX_FIELDS];
-    uint32_t n_columns; /* entries of `columns` */
-    ps_pack pack;       /* pack order: the current pack; input order: see
-                           deferred */
+    uint32_t n_columns; /* number of `columns` */
+    ps_pack pack;       /* pack order: current pack; input order: see
+                           `deferred` */
     uint32_t next;      /* pack order: next sequence of `pack` */
-    bool deferred;      /* `pack` is the first of the next stream, not yet
-                           added */
+    bool deferred;      /* `pack` is the first of the next stream, and is not
+                           in the heap yet */
     bool ended;         /* the reader returned PS_END */
-    uint64_t watermark; /* all lower ids have arrived */
+    uint64_t watermark; /* all sequences with lower ids have arrived */
     bool any_out;       /* a sequence of this stream was returned */
     uint64_t last_out;  /* id of the last sequence returned, if any */
     ps_reorder heap;
-    uint64_t max_bytes; /* limit of the heap */
+    uint64_t max_bytes; /* maximum size of the heap */
     unsigned char *out; /* payload of the last sequence returned; owned */
 };
 
@@ -53,8 +53,7 @@ ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
         free(u);
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "the share of one rank, whose split sequences may "
-                       "continue in other files: only the pack order is "
-                       "possible");
+                       "continue in other files: use the pack order");
     }
     u->order = order;
     u->max_bytes = PS_UNPACKER_BYTES;
@@ -78,7 +77,7 @@ void ps_unpacker_free(ps_unpacker *u)
     free(u);
 }
 
-/* Copies sequence `i` of a pack, to be held back or returned. */
+/* Copies sequence `i` of a pack to *copy. */
 static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
                           uint32_t i, ps_waiting *copy, ps_error *err)
 {
@@ -102,7 +101,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
 {
     const uint64_t behind = u->info->max_displacement;
     const uint64_t depth = ps_max_sequences(ps_pack_reader_stream(u->reader));
-    /* Pieces of one sequence can be held beyond them. */
+    /* Tokens that pieces of one sequence may have beyond the limit. */
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
@@ -113,7 +112,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     ps_result r;
 
     if (piece.id == UINT64_MAX)
-        fault = "has an id beyond every watermark";
+        fault = "has the invalid id 2^64 - 1";
     else if (piece.id < u->watermark)
         fault = "is a duplicate, or too late for its watermark";
     if (fault != NULL)
@@ -190,7 +189,7 @@ static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
                    first->id, first->seq_len);
 }
 
-/* The per-sequence values of a payload, which follow the per-token ones. */
+/* Per-sequence values of a payload, which follow its per-token values. */
 static unsigned char *values_of(const ps_unpacker *u, const ps_waiting *piece)
 {
     return piece->payload + (uint64_t)u->shape.per_token * piece->n_tok;
@@ -213,8 +212,9 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
 }
 
 /*
- * Sets `whole` to the sequence to return for `first`: `first` itself, or the
- * sequence that starts with it, whose other pieces are removed from the heap.
+ * Sets *whole to the sequence to return for `first`.  This is `first` itself,
+ * or the sequence of which `first` is the first piece; the other pieces are
+ * then removed from the heap.
  */
 static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
                              ps_waiting *whole, ps_error *err)

@@ -465,8 +465,8 @@ static void check_too_deep(const given *g, uint64_t fit, uint32_t rank,
         assert_ok(ps_loader_next(l.loader, &b, &err), &err);
     for (int again = 0; again < 2; again++)
         assert_result(ps_loader_next(l.loader, &b, &err), PS_ERR_LIMIT, &err);
-    assert_non_null(strstr(err.text, "it has 3 sequences, the static view "
-                                     "holds 2"));
+    assert_non_null(strstr(err.text, "it has 3 sequences, but the static view "
+                                     "has room for 2"));
     close_load(&l);
 }
 

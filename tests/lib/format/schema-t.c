@@ -218,7 +218,7 @@ static void test_equality(void **state)
         "records are framed, not raw",
         "tokens are u16, not u32",
         "vocab_size is none, not 5",
-        "channel 'weight' is additional",
+        "unexpected channel 'weight'",
         "channel 'xeight' is missing",
         "channel 0 is 'labels', not 'score'",
         "channel 'labels' is i32, not u32",

@@ -334,7 +334,7 @@ static void test_lying_index(void **state)
     assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
     for (uint64_t i = 0; i < 4096; i++)
         set_u64(index + 64 + ENTRY * i + 8, i + 1);
-    refuse_index(&b, 0, get_u64(b.data), 0, "a different part");
+    refuse_index(&b, 0, get_u64(b.data), 0, "is not the one that END lists");
     b = make_blocks(9, 3, 2, 64);
     memset(end_at(&b, N_BLOCKS), 0, 4 + ENTRY);
     seal_packs(&b);

@@ -101,11 +101,11 @@ static void test_broken_rules(void **state)
         bool seal;
         const char *why;
     } cases[] = {
-        {HEAD, 4, 0, true, "length of 0 follows"},
-        {HEAD, 4, 7, true, "length of 7 follows one of 7"},
-        {HEAD + 12, 4, 10, true, "length of 9 follows one of 10"},
+        {HEAD, 4, 0, true, "length 0 follows"},
+        {HEAD, 4, 7, true, "length 7 follows length 7"},
+        {HEAD + 12, 4, 10, true, "length 9 follows length 10"},
         {HEAD, 4, 6, true, "counts 4 sequences and 31 tokens"},
-        {HEAD + 4, 8, 0, true, "length 5 is listed without sequences"},
+        {HEAD + 4, 8, 0, true, "length 5 has a count of 0"},
         {HEAD + 4, 8, 2, true, "counts 5 sequences and 35 tokens"},
         {HEAD + 4, 8, UINT64_MAX, true, "counts exceed 64 bits"},
         {HEAD + 4, 8, UINT64_MAX / 4, true, "counts exceed 64 bits"},
@@ -144,7 +144,8 @@ static void test_misplaced(void **state)
         expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, NULL);
     }
     seal_lengths(b.data + at, n, UINT64_MAX);
-    expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, "bytes before it, there are");
+    expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT,
+           "bytes before it, but there are");
     seal_lengths(b.data + at, n, 8); /* too few for a header */
     expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, NULL);
     seal_lengths(b.data + at, n, at);
@@ -266,7 +267,7 @@ static void test_other_lengths(void **state)
     rewind_fd(fd);
     assert_result(read_all(fd, true, &offset, &err), PS_ERR_CORRUPT, &err);
     assert_non_null(strstr(err.text, "it declares 1 sequences of 4 tokens, "
-                                     "the stream has 0"));
+                                     "but the stream has 0"));
     assert_int_equal(offset, at + HEAD);
 
     /* Without any record. */
@@ -446,7 +447,7 @@ static void test_many(void **state)
     put_zeros(&b, 16);
     fd = open_bytes(&b);
     assert_result(read_all(fd, true, &offset, &err), PS_ERR_CORRUPT, &err);
-    assert_non_null(strstr(err.text, "the stream has more than 65536"));
+    assert_non_null(strstr(err.text, "but the stream has more than 65536"));
 }
 
 int main(void)
