@@ -448,7 +448,7 @@ END
     local values
     for values in labels:-1 labels:-101 labels:2147483648 \
         token_type_ids:-1 token_type_ids:-100; do
-        unfit tfrecord "channel '${values%:*}' holds ${values#*:}," \
+        unfit tfrecord "channel '${values%:*}' has ${values#*:}," \
             "{\"input_ids\":[1,2],\"${values%:*}\":[0,${values#*:}]}" \
             --channel="${values%:*}:i64"
     done

@@ -180,7 +180,7 @@ load ../support/resumed
         cat >got
     packstream -q -L 256 --resume-from=1 x | cmp - got
     # Now it is the state of a pipe, not of a file.
-    refused 64 "by a job that did not write to a file" out -L 256 -o out x
+    refused 64 "by a job that did not write to a regular file" out -L 256 -o out x
 }
 
 @test "a finished job is verified again" {

@@ -74,7 +74,7 @@ numbers() {
         sequences <<<$'5 6\n12 60'
     refused 65 "column 1: the token is not below" \
         sequences <<<99999999999999999999999
-    refused 65 "line 1, column 2: a byte of 195" sequences <<<$'5\xc3\xa9'
+    refused 65 "line 1, column 2: byte 195" sequences <<<$'5\xc3\xa9'
     refused 65 "'-' is not part" sequences <<<"-5"
     refused 1 "none: No such file" sequences none
 }
