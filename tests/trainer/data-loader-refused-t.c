@@ -139,7 +139,7 @@ static void test_other_capacity(void **state)
     one.options.n_names = 2;
     open_stand(&one);
     assert_result(tr_loader_next(one.loader, &err), PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, "of 16 tokens, previous files of 8"));
+    assert_non_null(strstr(err.text, "of 16 tokens, previous files have 8"));
     assert_string_equal(tr_loader_name(one.loader), two.name);
     close_stand(&one);
     close_stand(&two);
