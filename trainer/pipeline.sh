@@ -9,7 +9,7 @@
 # below the mean over the first tenth.
 #
 #   trainer/pipeline.sh            the whole training
-#   trainer/pipeline.sh --short    a run of some seconds
+#   trainer/pipeline.sh --short    a run of a few seconds
 #
 # PATH must contain packstream's programs, bert-sequences and bert-train, which
 # are in the build directory, and sentencepiece's spm_train and spm_encode.

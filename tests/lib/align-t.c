@@ -102,7 +102,7 @@ static void test_one(void **state)
  * Packs
  */
 
-/* In the pack's head; other values are the index of a sequence row. */
+/* The pack's head; other values are indexes of sequence rows. */
 enum { HEAD = -1 };
 
 /* Up to three numbers written to pack 0, and the check that must fail. */
@@ -112,20 +112,20 @@ typedef struct fault {
         size_t at; /* 0 ends the list */
         uint32_t value;
     } writes[3];
-    bool by_check; /* it is not the reader that finds it */
+    bool by_check; /* found by ps_pack_check, not by the reader */
 } fault;
 
 static const fault faults[] = {
     /* lengths are 3 and 5, n_tok is 8 */
     {{{0, LENGTH, 0}}, false},
-    {{{0, LENGTH, 4}}, false}, /* n_tok does not know */
+    {{{0, LENGTH, 4}}, false}, /* n_tok disagrees */
     {{{0, LENGTH, UINT32_MAX}}, false},
     {{{1, LENGTH, 9}}, false},
     {{{1, LENGTH, 0}}, false},
     {{{HEAD, N_TOK, 7}}, false},
     {{{HEAD, N_TOK, 12}}, false},
     {{{0, LENGTH, 0}, {HEAD, N_TOK, 5}}, false},  /* empty */
-    {{{0, LENGTH, 5}, {HEAD, N_TOK, 10}}, false}, /* beyond the next one */
+    {{{0, LENGTH, 5}, {HEAD, N_TOK, 10}}, false}, /* beyond the next start */
     {{{1, LENGTH, 9}, {HEAD, N_TOK, 12}, {HEAD, MAX_SEQLEN, 9}}, false},
     {{{1, LENGTH, 4}, {HEAD, N_TOK, 7}}, false}, /* max_seqlen is 5 */
     {{{0, LENGTH, 0x80000003}, {1, LENGTH, 0x80000005}}, false},

@@ -118,10 +118,10 @@ typedef struct job {
     size_t mark_bytes;
     const ps_packer_options *options;
     ps_order order;
-    uint32_t count; /* of the sequences of in->c, as many as these */
+    uint32_t count; /* number of sequences of in->c */
 } job;
 
-/* A scenario: PS_OK or PS_END if all went well. */
+/* A scenario; returns PS_OK or PS_END on success. */
 typedef ps_result scenario(const job *j, ps_error *err);
 
 /* Runs it with the nth allocation failing; true if none failed. */
@@ -153,8 +153,8 @@ static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
 }
 
 /*
- * A scenario must make at least `min` allocations.  If it makes many, ever
- * fewer of the later ones are failed.
+ * A scenario must make at least `min` allocations.  If it makes many, fewer and
+ * fewer of the later ones fail.
  */
 static void exhaust(scenario *run, job j, uint64_t min)
 {
@@ -402,7 +402,7 @@ static void test_packer(void **state)
     exhaust(ready, (job){in, .fd = in->records, .options = &whole}, 15);
 }
 
-/* Puts the sequences from `from` up to another, not included. */
+/* Puts sequences `from` to `to` - 1. */
 static ps_result put_some(const job *j, ps_packer *p, uint64_t from,
                           uint64_t to, ps_error *err)
 {
@@ -469,7 +469,7 @@ static ps_result resumed(const job *j, ps_error *err)
     return r;
 }
 
-/* Packs again all that came before the state, and verifies it. */
+/* Packs everything before the state again, and verifies the state. */
 static ps_result proved(const job *j, ps_error *err)
 {
     ps_packer *p;

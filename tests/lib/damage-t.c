@@ -114,7 +114,7 @@ static size_t count_blocks(const bytes *b)
     return n;
 }
 
-/* Adds blocks `from` up to `to`, not included. */
+/* Adds blocks `from` to `to` - 1. */
 static void put_blocks(bytes *b, const bytes *good, size_t from, size_t to)
 {
     for (; from < to; from++)
@@ -151,7 +151,7 @@ static void test_moved_blocks(void **state)
     }
 }
 
-/* Replaces a pack by another stream's with as many sequences. */
+/* Replaces pack i by pack k of another stream, with as many sequences. */
 static void put_pack(bytes *to, size_t i, const bytes *from, size_t k)
 {
     const size_t n_seq = get_u32(head_at(from, k, 12));

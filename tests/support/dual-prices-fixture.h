@@ -20,7 +20,7 @@ void come(ps_dual_prices *p, uint32_t length, uint32_t times);
 
 /*
  * Learns, in coarse units if many lengths arrived, which needs an empty window.
- * Fails the test if prices decrease with length, or end above that of a pack.
+ * Fails the test if prices decrease with length, or end above a pack's price.
  */
 bool learn(ps_dual_prices *p);
 

@@ -43,7 +43,6 @@ serious=' write pwrite ftruncate fsync fdatasync rename '
 # Each is a function run_NAME, which has `faulty` run one command, and sets the
 # program, the maximum number of error lines, and the types and names of its
 # outputs:
-# failed; what its outputs are, and their names.
 #
 #   packs    pack streams, and reject streams: without END they are cut
 #   zstd     compressed pack streams
@@ -208,7 +207,7 @@ run_resume() {
 }
 again_resume() { again_state; }
 
-# The same of a mix.
+# The same for a mix.
 keeping() {
     faulty tokmix -q --stop=repeat --state=state --state-every=200 -o out \
         "$@" 2=framed 3=few.tok
@@ -220,7 +219,7 @@ run_kept() {
 }
 again_kept() { keeping --resume; }
 
-# And of tokcat.
+# The same for tokcat.
 converting() {
     faulty tokcat -q --from=jsonl --channel=c:u8 --state=state \
         --state-every=40 "$@" -o out lines
@@ -232,7 +231,7 @@ run_converted() {
 }
 again_converted() { converting --resume; }
 
-# And of a shuffle, whose runs are merged twice.
+# The same for a shuffle, whose runs are merged twice.
 sorting() {
     faulty tokshuf -q -M 64Ki --state=state --state-every=400 -o out "$@" \
         longer

@@ -309,7 +309,7 @@ int openat(int folder, const char *name, int flags, ...)
     return falters("open", false) ? -1 : real(folder, name, flags, mode);
 }
 
-/* It is closed even so, as on Linux. */
+/* The descriptor is closed even so, as on Linux. */
 int close(int fd)
 {
     int closed;

@@ -83,7 +83,7 @@ skip_without() {
 }
 
 # skip_without_numpy: skips the test if no python3 has numpy; otherwise
-# "$PYTHON_NUMPY" is one that has.
+# "$PYTHON_NUMPY" is one that has it.
 skip_without_numpy() {
     case ${PYTHON_NUMPY:-no} in
         no) skip "no python3 has numpy" ;;
@@ -437,7 +437,7 @@ gone() {
     ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
 }
 
-# exits STATUS PID: waits for a child of this shell, which must exit so.
+# exits STATUS PID: waits for a child of this shell to exit with STATUS.
 exits() {
     local status=0
     wait "$2" || status=$?

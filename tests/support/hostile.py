@@ -15,7 +15,7 @@ import sys
 
 
 def lengths(kind, most):
-    """One round of lengths; it is repeated, but for `sorted`."""
+    """One round of lengths; it is repeated, except for `sorted`."""
     if kind == "full":
         return [most]
     if kind == "one":

@@ -217,7 +217,7 @@ def changed(name, sample):
 
 
 def head(name, length):
-    """What stands before a record of that length."""
+    """The bytes before a record of that length."""
     data = struct.pack("<Q", int(length))
     write(name, data + struct.pack("<I", masked(data)))
 

@@ -209,7 +209,7 @@ typedef struct family {
 typedef struct part {
     const family *family;
     double parameters[2];
-    double weight; /* of all; the sum of those of a mixture is 1 */
+    double weight; /* share; those of a mixture add up to 1 */
 } part;
 
 static double lognormal_share(double length, double mean, double deviation)

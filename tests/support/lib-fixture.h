@@ -95,7 +95,7 @@ void assert_sample(const corpus *c, uint32_t i, const ps_sequence *s);
 /* A packer of raw records, which have u16 tokens. */
 ps_packer *open_packer(int fd, const ps_packer_options *options);
 
-/* Puts sequences `from` to `to`, not included, of a corpus. */
+/* Puts sequences `from` to `to` - 1 of a corpus. */
 void put_corpus(ps_packer *p, const corpus *c, uint32_t from, uint32_t to);
 
 /* The corpus as token records, written by ps_token_writer. */

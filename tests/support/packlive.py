@@ -260,7 +260,7 @@ def shovel(to, back, data):
 
 
 def vanished_reader():
-    """Dies of SIGPIPE, silently, even where a parent ignored it."""
+    """Ends by SIGPIPE, silently, even if a parent ignored it."""
     data = sample(6)
     for ignored in False, True:
         p = subprocess.Popen(
@@ -290,7 +290,7 @@ def usage(pid):
 
 
 def wait_for_full_pipe(process):
-    """Until it sleeps over a pipe in which a page at most is free."""
+    """Waits until it sleeps, with at most a page free in its output pipe."""
     pipe = process.stdout.fileno()
     most = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
     unread = array.array("i", [0])

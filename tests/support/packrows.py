@@ -279,7 +279,7 @@ def followed(data):
 
 
 def joined(**other):
-    """A second stream that differs in what the arguments say."""
+    """A second stream that differs as the arguments specify."""
     def change(p):
         values = dict(dict(capacity=16, depth=4, pad_id=100, split=True,
                            schema=SCHEMA, block_packs=2), **other)
@@ -300,7 +300,7 @@ def other_lengths(entries):
 
 
 def longest_missing(t):
-    """All entries of LENGTHS are right, but the last is not there."""
+    """All entries of LENGTHS are right, but the last is missing."""
     counts = {}
     for record in t.records:
         length, = struct.unpack_from("<I", record)
@@ -309,7 +309,7 @@ def longest_missing(t):
 
 
 def changed_lengths(place, code, value, sealed=True):
-    """A number of LENGTHS is another."""
+    """A number of LENGTHS is changed."""
     def change(t):
         data = bytearray(t.lengths())
         struct.pack_into("<" + code, data, place % len(data), value)
@@ -320,7 +320,7 @@ def changed_lengths(place, code, value, sealed=True):
 
 
 def table(**other):
-    """The seek table is another."""
+    """The seek table is a different one."""
     def change(_):
         frames, sizes = compressed()
         return b"".join(frames) + seek_table(frames, sizes, **other)

@@ -42,7 +42,7 @@ def get(data, at, code):
 
 
 class Places:
-    """Where the numbers of a stream are, as its heads have it."""
+    """Where the numbers of a stream are, according to its heads."""
 
     def __init__(self, data):
         self.data = data
@@ -156,7 +156,7 @@ def length_of(stream, piece):
 
 
 def expect(data):
-    """Everything that follows from the packs; the rest is END's word."""
+    """Everything that follows from the packs; the rest is as END says."""
     sums = dict.fromkeys("""sequences tokens packs max_displacement max_depth
         max_seqlen split_sequences extra_pieces""".split(), 0)
     said = dict.fromkeys("""rejected_sequences rejected_tokens
@@ -293,7 +293,7 @@ def places(data):
 
 
 def window(data):
-    """The most pieces in packs before one with a lower id than theirs."""
+    """The most pieces in earlier packs that have higher ids than a piece."""
     before, most = [], 0
     for pack in next(streams(data)).packs:
         most = max([most] + [sum(other > piece.id for other in before)

@@ -29,7 +29,7 @@ EVERY = 1 if os.environ.get("LONG") else 7
 
 
 def run(*command, data=b"", status=0, message=None):
-    """What a program writes; fails if it ends or speaks otherwise."""
+    """The output of a program; fails unless status and message are these."""
     done = subprocess.run(list(map(str, command)), input=data,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=SECONDS)

@@ -32,7 +32,7 @@ typedef struct stand {
     uint64_t pack_oldest; /* arrival of its oldest sequence */
 } stand;
 
-/* A maximal delay of 0 is unlimited. */
+/* A maximum delay of 0 means no limit. */
 void open_stand(stand *s, const ps_policy_calls *calls,
                 const ps_policy_setup *setup);
 void close_stand(stand *s);

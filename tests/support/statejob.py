@@ -35,7 +35,7 @@ def read_sequences(name):
 
 
 def draw(seed, framed, count, width=4, channels=()):
-    """An input whose every token is its own."""
+    """An input in which every token is unique."""
     rng = random.Random(seed)
     tokens = [[struct.pack("<I", seed << 24 | k << 8 | i)[:width]
                for i in range(rng.choice([1, 2, 3, 40]))]

@@ -94,7 +94,7 @@ class Shares:
         self.weight = sum(self.weights.values())
 
     def ahead(self, i):
-        """How much a source is, times the sum of weights."""
+        """How far a source exceeds its share, times the sum of weights."""
         return self.taken[i] * self.weight - self.weights[i] * self.total
 
     def has_ended(self, i):

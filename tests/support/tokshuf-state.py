@@ -43,7 +43,7 @@ READING, SORTED, ENDED = range(3)
 
 
 def there(*names):
-    """What these files hold, as far as they are there."""
+    """The contents of these files, if they exist."""
     return {name: read(name) for name in names if os.path.exists(name)}
 
 
@@ -73,7 +73,7 @@ def tokshuf(*options, **how):
 
 
 def undisturbed(options):
-    """What a job without a state makes."""
+    """The output of a job without a state."""
     clean()
     tokshuf(*options, *INPUTS)
     wanted = there(*OUTPUTS)

@@ -133,7 +133,7 @@ static void test_growth_without_memory(void **state)
     bert_model_free(model);
 }
 
-/* A device without memory, and a step without. */
+/* A device without memory, and a step without memory. */
 static void test_step_without_memory(void **state)
 {
     const size_t before = alloc_so_far().blocks;

@@ -1,6 +1,6 @@
 /*
- * attention-t.c - both kinds of attention compared with a naive one, with and
- * without dropout.
+ * attention-t.c - both kinds of attention compared with naive attention, with
+ * and without dropout.
  *
  * Built twice: with float and with double.
  *
@@ -53,7 +53,7 @@ static size_t first_of(const tr_batch *b, size_t row)
     return row;
 }
 
-/* The weight of a score, 1, after dropout. */
+/* The weight of a score after dropout; it is 1 before. */
 static double kept_of(const tr_batch *b, const tr_attend *a, size_t head,
                       size_t from, size_t to)
 {

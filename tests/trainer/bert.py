@@ -102,8 +102,8 @@ def near(value, wanted, most):
 
 
 def lamb(name, losses, factor):
-    """Betas are 0.9 and 0.999 to the power of FACTOR, or, if that is 0, of the
-    sequences of a pack; gradients longer than 1 are clipped."""
+    """Betas are 0.9 and 0.999 to the power of FACTOR or, if FACTOR is 0, of the
+    sequences per pack; gradients longer than 1 are clipped."""
     with open(name, "rb") as file:
         state = file.read()
     size, = struct.unpack_from("<I", state, 16)

@@ -15,7 +15,7 @@
 
 #define NUMBERS 5
 
-/* A run, and the path of its checkpoint in a folder of its own. */
+/* A run, and the path of its checkpoint in a separate folder. */
 typedef struct place {
     char folder[32];
     char name[48];
@@ -99,7 +99,7 @@ static void test_there_and_back(void **state)
 
     assert_int_equal(read_it(p, p->kept.settings, NUMBERS, &q, &err), PS_END);
     write_ok(p);
-    /* An old one is replaced. */
+    /* An older checkpoint is replaced. */
     write_ok(p);
     assert_int_equal(access(p->next, F_OK), -1);
     assert_ok(read_it(p, p->kept.settings, NUMBERS, &q, &err), &err);
@@ -201,14 +201,14 @@ static void test_other_files(void **state)
     assert_result(read_it(p, p->kept.settings, NUMBERS, &q, &err),
                   PS_ERR_UNSUPPORTED, &err);
     b.data[8]++;
-    b.data[16] ^= 12; /* double for float, or the other way */
+    b.data[16] ^= 12; /* double for float, or vice versa */
     spill(p->name, b.data, b.size);
     assert_result(read_it(p, p->kept.settings, NUMBERS, &q, &err),
                   PS_ERR_UNSUPPORTED, &err);
     free_bytes(&b);
 }
 
-/* A write that fails leaves the old one, and no other file. */
+/* A failed write keeps the old checkpoint, and leaves no other file. */
 static void test_no_room(void **state)
 {
     const place *p = *state;

@@ -44,12 +44,12 @@ ends_with() {
     [[ $stderr = *"$1"* ]]
 }
 
-# Each has its own GPU, and NCCL sums.
+# Each rank has its own GPU, and NCCL computes the sums.
 apart() {
     HOSTCUDA_DEVICES=9.0,9.0 gpus "$@"
 }
 
-# They share a GPU, and the host sums: NCCL would fail, and is not called.
+# The ranks share a GPU: NCCL would fail, so the host computes the sums.
 shared() {
     shift
     gpus 0 ncclGetUniqueId:1 -- "$@"
@@ -102,7 +102,7 @@ shared() {
     cmp whole part
 }
 
-# Ranks whose GPUs wait for its sums can only be killed.
+# Ranks whose GPUs wait for the failed GPU's sums can only be killed.
 @test "with NCCL, a GPU that fails ends all ranks; the checkpoint stays" {
     ends_with "a kernel before sums over ranks: unspecified launch" \
         apart 1 kernel:400 -- --steps=8 --save=part --save-every=1 x.pks

@@ -19,7 +19,7 @@ setup() {
     [ -x "$built/bert-train-cuda" ] ||
         skip "tests/trainer/cuda/bert-train-cuda is not built"
     export HOSTCUDA_THREADS=1
-    packs -d 4 -w 4 >x.pks # of so small a window, with padding
+    packs -d 4 -w 4 >x.pks # so small a window leaves padding
 }
 
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
@@ -52,9 +52,9 @@ same() {
 @test "losses, gradients and weights match the CPU's to 1e-4 for ten steps" {
     "$built/parity" x.pks padded 0.1 10 1e-4
     "$built/parity" x.pks unpadded 0 10 1e-4
-    packs -d 1 -w 1 >x.pks # in which there is more padding
+    packs -d 1 -w 1 >x.pks # with more padding
     "$built/parity" x.pks stripped 0.1 10 1e-4
-    # They are closer in fact; and a larger difference is detected.
+    # They are in fact closer, and a larger difference is detected.
     "$built/parity" x.pks unpadded 0.1 10 2e-5
     run -1 "$built/parity" x.pks unpadded 0.1 10 1e-9
 }
@@ -221,8 +221,8 @@ same() {
     [ ! -e part ]
 }
 
-# fails CALL FIRST STEP [+]: makes the FIRST such call fail, then each STEP-th
-# one (or all from there), until a run succeeds.  Each failure is one message
+# fails CALL FIRST STEP [+]: makes the FIRST such call fail, then every STEP-th
+# call (or all from there), until a run succeeds.  Each failure is one message
 # and leaves a whole checkpoint.
 fails() {
     local n

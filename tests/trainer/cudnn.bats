@@ -18,7 +18,7 @@ setup() {
     [ -x "$built/bert-train-cuda" ] ||
         skip "tests/trainer/cuda/bert-train-cuda is not built"
     export HOSTCUDA_THREADS=1
-    packs -d 4 -w 4 >x.pks # of so small a window, with padding
+    packs -d 4 -w 4 >x.pks # so small a window leaves padding
 }
 
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
@@ -36,7 +36,7 @@ steps() {
     sed 's/, "seconds.*//' "$1"
 }
 
-# chooses ATTENTION WHY [OPTION]...: auto chooses ATTENTION, prints so on one
+# chooses ATTENTION WHY [OPTION]...: auto chooses ATTENTION, says so on one
 # line of stderr, and learns the same as --attention=ATTENTION.
 chooses() {
     local lines
@@ -116,7 +116,7 @@ same() {
     cudnn --save=whole --steps=6 x.pks >all
     cudnn --save=part --steps=3 x.pks >first
     cudnn --save=part --resume --steps=6 x.pks >rest
-    if [ -n "${BERT_CUDA_PROGRAMS-}" ]; then # no bits are promised there
+    if [ -n "${BERT_CUDA_PROGRAMS-}" ]; then # bits are not guaranteed there
         cat first rest >parts
         same 1e-3 all parts
     else

@@ -34,7 +34,7 @@ typedef struct sentence {
     int32_t nsp;
 } sentence;
 
-/* In packs of depth 3 the first two make one, and the third another. */
+/* In packs of depth 3, the first two form one pack and the third another. */
 extern const sentence three[3];
 
 /* The schema of such sequences. */
@@ -44,7 +44,7 @@ ps_schema sentence_schema(int with);
 char *write_file(const void *data, size_t n);
 void remove_file(char *name);
 
-/* Sequences in a file of packs, and a feed that reads it. */
+/* Sequences in a file of packs, and a loader that reads it. */
 typedef struct stand {
     const sentence *sentences;
     uint32_t n;
@@ -63,7 +63,7 @@ stand make_stand(int with, uint32_t depth, uint32_t packs);
 void write_packs(stand *s);
 void close_stand(stand *s);
 
-/* Writes the packs unless that is done; opens the feed and its batch. */
+/* Writes the packs unless that was done; opens the loader. */
 void open_stand(stand *s);
 const tr_batch *next_ok(tr_loader *f);
 tr_loader *open_ok(const tr_loader_options *options);

@@ -60,7 +60,7 @@ static void test_pieces(void **state)
                 "sequences");
 }
 
-/* A feed that cannot be opened; `why` is a part of the message. */
+/* A loader that cannot be opened; `why` is a part of the message. */
 static void refuse_open(stand s, const char *why)
 {
     ps_error err;
@@ -96,7 +96,7 @@ static void test_bad_streams(void **state)
     s = make_stand(WITH_ALL, 2, 1);
     s.packing.align = 4;
     refuse_open(s, "its sequences are aligned to 4");
-    /* All tokens would be masked ones. */
+    /* All tokens would count as masked. */
     s = make_stand(WITH_LABELS, 1, 1);
     s.schema.channels[0].type = PS_U32;
     refuse_open(s, "channel labels is u32, which cannot hold -100");
@@ -139,7 +139,7 @@ static void test_other_capacity(void **state)
     one.options.n_names = 2;
     open_stand(&one);
     assert_result(tr_loader_next(one.loader, &err), PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, "of 16 tokens, previous files of 8"));
+    assert_non_null(strstr(err.text, "of 16 tokens, previous files have 8"));
     assert_string_equal(tr_loader_name(one.loader), two.name);
     close_stand(&one);
     close_stand(&two);

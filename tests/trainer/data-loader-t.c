@@ -375,7 +375,7 @@ static bool is_in(int32_t row, uint32_t first, uint32_t capacity)
     return row >= (int32_t)first && row < (int32_t)(first + capacity);
 }
 
-/* Everything a batch has of its pack i; rows count from the pack's first. */
+/* Everything in a batch about pack i; rows are relative to the pack. */
 static bytes pack_of(const tr_batch *b, uint32_t i)
 {
     const uint32_t n = b->capacity;
@@ -433,8 +433,8 @@ static void check_share(tr_loader *one, tr_loader *rank, uint32_t *seen)
 #define PACKS 7 /* at most, of a batch */
 
 /*
- * Three ranks have each pack of a batch once; returns true if one of them had
- * none.
+ * Three ranks together have each pack of a batch once.  Returns true if a rank
+ * had no packs.
  */
 static bool deal_batches(uint32_t packs)
 {
@@ -471,7 +471,7 @@ static bool deal_batches(uint32_t packs)
     return empty;
 }
 
-/* As many packs for each rank, or not; some have none in the last batch. */
+/* Equally many packs per rank, or not; some have none in the last batch. */
 static void test_ranks(void **state)
 {
     bool empty = false;

@@ -63,7 +63,7 @@ static void test_readers(void **state)
     close_stand(&s);
 }
 
-/* Costs are 96 for each token, and the square. */
+/* Costs are 96 for each token, plus the squared length. */
 static void test_costs(void **state)
 {
     const uint32_t tokens[] = {3, 10, 1, 9, 10};

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-/* In bert-train-far it replaces far_open. */
+/* bert-train-far defines it as far_open. */
 #undef tr_cpu_open
 
 #include "far.h"
@@ -19,7 +19,7 @@
 /* Arrays of a batch. */
 enum { ARRAYS = 12 };
 
-/* There is one in a program. */
+/* A program has one such device. */
 static struct {
     const tr_ops *cpu;
     tr_ops ops;

@@ -218,8 +218,8 @@ static unsigned alike(uint32_t site, uint32_t other)
     return n;
 }
 
-/* The embedding, and in each layer scores, attention and output, have masks of
- * their own; backward requests those of forward. */
+/* The embedding, and in each layer scores, attention and output, have different
+ * masks; backward requests the masks of forward. */
 static void test_sites(void **state)
 {
     note_step();

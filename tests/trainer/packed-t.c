@@ -39,8 +39,8 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /*
- * The gradient of each tensor agrees, relative to its norm.  That of keys'
- * biases is zero except for rounding, since softmax ignores a shift: the
+ * The gradient of each tensor agrees, relative to its norm.  The gradient of
+ * keys' biases is zero except for rounding, since softmax ignores a shift: the
  * queries' biases, stored before it, give the scale.
  */
 static void assert_same_gradients(const bert_model *model, const real *x,

@@ -34,8 +34,7 @@ first() {
     head -c $((4096 + $1 * bytes)) x.pks
 }
 
-# $! is the process.  A shell ignores SIGINT in background processes, for good.
-# ignored, for good.
+# $! is the process.  A background process of a shell ignores SIGINT, for good.
 reset=(env)
 ! env --default-signal=INT true 2>/dev/null || reset+=(--default-signal=INT)
 small=("${reset[@]}" bert-train --hidden=16 --packs=5 --stats=json --report=1)
@@ -419,7 +418,7 @@ skip_without_far() {
 }
 
 @test "a second signal ends a run at once" {
-    # The first signal has the run print to a pipe that is full.
+    # The first signal makes the run print to a full pipe.
     set -m
     for second in TERM INT; do
         rm -f out

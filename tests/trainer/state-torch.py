@@ -217,8 +217,8 @@ def check_gradients(net, state, check):
     for names, parameter in net.parts():
         parts = parameter.grad.split([len(state.gradients[x]) for x in names])
         for name, part in zip(names, parts):
-            # Softmax ignores keys' biases: theirs are rounding errors, and the
-            # queries' give the scale.
+            # Softmax ignores keys' biases: their gradients are rounding
+            # errors, and the queries' gradients give the scale.
             like = state.gradients[name.replace("key.bias", "query.bias")]
             check.same(name, state.gradients[name], part,
                        like.norm().item())

@@ -4,7 +4,7 @@
 
 load ../support/helpers
 
-# Sets "python" to one that has this module; otherwise skips the test.
+# Sets "python" to a python3 that has this module, or skips the test.
 python_with() {
     for python in ${PYTHON_TORCH-} python3 /usr/bin/python3; do
         "$python" -c "import $1" >/dev/null 2>&1 && return

@@ -52,7 +52,7 @@ toy_plan toy_alone_plan(void)
                       .packs = toy_alone};
 }
 
-/* The arrays, at their maximal sizes. */
+/* The arrays, at their maximum sizes. */
 typedef struct store {
     int32_t *row[4];   /* token, type, position, segment */
     int32_t *mlm[3];   /* row, label, sequence */
@@ -272,7 +272,7 @@ toy_losses toy_forward(bert_model *model, const toy_batch *toy,
     return finish_losses();
 }
 
-/* The means of the losses of a sequence's masked tokens. */
+/* The mean loss of each sequence's masked tokens. */
 static void share_mlm(const tr_batch *batch, const double *loss,
                       double *seq_mlm)
 {

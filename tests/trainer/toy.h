@@ -2,7 +2,7 @@
  * toy.h - small batches for tests of the model.
  *
  * The contents of a sequence depend only on its name, a number: they are the
- * same wherever it lies.
+ * same wherever it is placed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -61,7 +61,7 @@ uint32_t toy_find(const toy_batch *toy, uint32_t name);
 /* 2 layers, 4 heads of 6; this many words and positions. */
 bert_config toy_config(uint32_t vocab_size, uint32_t positions);
 
-/* A model with large random weights, biases and gains too. */
+/* A model with large random weights, biases and gains. */
 bert_model *toy_model(const bert_config *config, uint64_t seed);
 
 /* The seven sequences of most tests: packed, and one in each pack. */
@@ -88,7 +88,7 @@ typedef struct toy_result {
 toy_result toy_run(bert_model *model, const toy_batch *toy,
                    const bert_step *step);
 
-/* Waits until all work of the device is done, and succeeded. */
+/* Waits for all work of the device, which must succeed. */
 tr_results toy_finish(void);
 
 /* The encoder's output of the last run; the caller frees it. */

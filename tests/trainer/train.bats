@@ -243,7 +243,7 @@ goes_on() {
     refused 64 "packs of 32 tokens need more than 16 positions" \
         train --positions=16 x.pks
     refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
-    refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
+    refused 64 "--hidden must be a multiple of --heads" train --heads=3 x.pks
     refused 64 "--total must be greater than --warmup" \
         train --total=5 --warmup=5
     refused 64 "--resume and --save-every need --save" train --resume

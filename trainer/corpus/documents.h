@@ -32,14 +32,14 @@ uint32_t document_tokens(const document *d, uint32_t first, uint32_t count);
 /* A text that is being read. */
 typedef struct document_source {
     FILE *file;
-    uint32_t vocab_size; /* limit of tokens */
+    uint32_t vocab_size; /* tokens are below it */
     uint64_t line;       /* from 1 */
     uint64_t column;
 } document_source;
 
 /*
- * Reads the next document that has a sentence.  Returns PS_OK, PS_END,
- * PS_ERR_IO, or PS_ERR_CORRUPT or PS_ERR_RANGE with line and column.
+ * Reads the next nonempty document.  Returns PS_OK, PS_END, PS_ERR_IO, or
+ * PS_ERR_CORRUPT or PS_ERR_RANGE with line and column.
  */
 PS_MUST_CHECK ps_result document_read(document_source *s, document *d,
                                       ps_error *err);

@@ -26,7 +26,7 @@ static pair_text text_of(const document *d, uint32_t first, uint32_t count)
                        .n = document_tokens(d, first, count)};
 }
 
-/* Number of sentences for `tokens` tokens, or to the end of the document. */
+/* Number of sentences with at least `tokens` tokens, or all that are left. */
 static uint32_t sentences_for(const document *d, uint32_t first,
                               uint32_t tokens)
 {

@@ -1,7 +1,7 @@
 /*
  * pairs.h - make sentence pairs for next-sentence prediction.
  *
- * The method is that of Devlin et al. (2018), section A.2.
+ * The method is described in Devlin et al. (2018), section A.2.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,7 +45,7 @@ pairs pairs_open(const pair_options *options, const document *of,
 /* Returns a random other document, or NULL if there is none. */
 typedef const document *pair_other(void *context, uint64_t *random);
 
-/* Makes the next pair of texts in documents.  Returns false at the end. */
+/* Makes the next pair.  Returns false at the end of the document. */
 bool pairs_next(pairs *p, pair_other *other, void *context, pair *to);
 
 #endif /* TR_CORPUS_PAIRS_H */

@@ -3,9 +3,9 @@
  *
  * Reads lines of token ids, one sentence each, with empty lines between
  * documents, and prints JSON Lines for tokcat(1).  Documents pass through a
- * pool, from which random second texts are drawn.  A document is processed when
- * half a pool of documents has followed it.  Memory is therefore bounded, and
- * the same text and seed give the same sequences.
+ * pool, from which random second texts are drawn.  A document is processed once
+ * half a pool of later documents has been read.  Memory is therefore bounded,
+ * and the same text and seed give the same sequences.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -222,8 +222,8 @@ static int check(const conf *c)
         return message_usage("missing --vocab=N");
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (ids[i] >= c->vocab)
-            return message_usage("--cls-id, --sep-id and --mask-id must be "
-                                 "given, and below --vocab");
+            return message_usage("--cls-id, --sep-id and --mask-id are "
+                                 "required and must be below --vocab");
     return STATUS_OK;
 }
 

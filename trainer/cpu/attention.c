@@ -2,7 +2,7 @@
  * attention.c - self-attention within sequences.
  *
  * Two methods give the same result.  Varlen processes the spans in `cu` one by
- * one, at a cost of the sum of len^2, as in Zeng et al., "Boosting Distributed
+ * one, at a cost of len^2 each, as in Zeng et al., "Boosting Distributed
  * Training Performance of the Unpadded BERT Model" (2022), section IV.A.  Dense
  * computes all L x L scores of a pack and masks the scores between rows of
  * different segments, as in Krell et al. (2021), section 3.2.
@@ -38,13 +38,13 @@ static size_t square_of(const tr_batch *batch, bool dense)
     return tr_times(n, n);
 }
 
-/* Size of the array of spans' offsets, rounded up to a cache line. */
+/* Size of the array of span offsets in bytes, rounded up to a cache line. */
 static size_t places_of(const tr_batch *batch)
 {
     return ((size_t)batch->n_spans * sizeof(size_t) + LINE - 1) / LINE * LINE;
 }
 
-/* Returns the numbers in all spans' matrices; place[], if any, gets offsets. */
+/* Size of all matrices, in numbers.  Fills in their offsets if place is set. */
 static size_t spread(const tr_batch *batch, size_t heads, size_t *place)
 {
     size_t all = 0;

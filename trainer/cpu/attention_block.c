@@ -61,8 +61,8 @@ static size_t out_at(const tr_block *b)
 }
 
 /*
- * Negates the dropped numbers of a row.  Rows and columns count from the start
- * of their sequence, so the mask does not depend on the blocks.
+ * Negates the dropped numbers of a row.  Rows and columns are numbered from the
+ * start of their sequence, so the mask does not depend on the blocks.
  */
 static void mark_row(const tr_block *b, size_t row, real *kept)
 {

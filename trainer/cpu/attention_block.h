@@ -13,7 +13,7 @@ typedef struct tr_block {
     size_t head;
     size_t row;             /* first row, in the batch */
     size_t n;               /* rows */
-    const int32_t *segment; /* [n] rows attend in their segment; NULL: to all */
+    const int32_t *segment; /* [n] rows attend within a segment; NULL: to all */
     /* [n x n] softmax before dropout; dropped numbers are negated. */
     real *kept;
     real *scratch; /* n x n */

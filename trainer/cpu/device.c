@@ -12,7 +12,7 @@
 
 #define LINE TR_LINE_BYTES
 
-/* Stores the address that malloc() returned before the block. */
+/* The address that malloc() returned is stored just before the block. */
 static void *alloc_block(tr_device *d, size_t bytes)
 {
     unsigned char *const block =

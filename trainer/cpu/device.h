@@ -2,8 +2,8 @@
  * device.h - the operations of ops.h on the CPU.
  *
  * Values are real.  Operations are complete when they return.  They use OpenMP
- * threads; the division of work does not depend on the number of threads, so
- * results are bit-identical for any number.
+ * threads; the number of threads affects neither the division of work nor the
+ * results, which are bit-identical.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,9 +15,9 @@
 typedef struct tr_cpu {
     tr_device device; /* first */
     tr_results results;
-    bool halted;        /* true after a loss or gradient that is not finite */
+    bool halted;        /* true after a nonfinite loss or gradient */
     const char *failed; /* first failure, or NULL */
-    int threads;        /* threads that the scratch has room for */
+    int threads;        /* maximum threads; scratch has room for them */
     double (*sums)[2];  /* LAMB's sums, per block */
     size_t n_sums;
 } tr_cpu;
@@ -50,7 +50,7 @@ void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
                                    const void *x);
 
-/* A helper of other operations. */
+/* Used by other operations. */
 void tr_cpu_gelu_forward(size_t n, const real *u, real *y);
 void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u, void *dy);
 

@@ -43,7 +43,7 @@ void tr_dropout_sum(const tr_dropout *dropout, tr_dropout_key key,
         bias, y);
 }
 
-/* Marks two columns of each draw at a time, then the remaining columns. */
+/* One draw decides columns i and i + TR_DRAW_BIT; the last are drawn singly. */
 TR_VECTORS
 static void mark(tr_dropout_key key, uint32_t threshold, uint32_t row,
                  uint32_t n, real *x)

@@ -20,9 +20,9 @@ void tr_dropout_sum(const tr_dropout *dropout, tr_dropout_key key,
                     const real *bias, real *y);
 
 /*
- * tr_dropout_mark() negates the dropped scores of a row of nonnegative scores;
- * the second function drops the marked scores.  `key` and `row` are as in
- * tr_dropout_scores().
+ * tr_dropout_mark() negates the dropped scores in a row of nonnegative scores;
+ * tr_dropout_marked() zeroes them and scales the others.  `key` and `row` are
+ * as in tr_dropout_scores().
  */
 void tr_dropout_mark(const tr_dropout *dropout, tr_dropout_key key,
                      size_t row, size_t n, real *x);

@@ -7,7 +7,7 @@
 
 #include "cpu/blas.h"
 
-/* A size for which the BLAS is efficient and threads are equally busy. */
+/* Large enough for an efficient BLAS, small enough to balance the threads. */
 #define TILE_ROWS 256
 #define TILE_COLUMNS 512
 

@@ -31,9 +31,9 @@ typedef struct tr_product {
 } tr_product;
 
 /*
- * Computes the product.  Each tile of C is one BLAS call, and the tiles do not
- * depend on the number of threads, so neither do the results, as long as the
- * BLAS uses a single thread.
+ * Computes the product.  Each tile of C is one BLAS call.  The tiles do not
+ * depend on the number of threads; if the BLAS uses a single thread, neither do
+ * the results.
  */
 void tr_multiply(const tr_product *product);
 

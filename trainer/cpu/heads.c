@@ -57,7 +57,7 @@ void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
         slope[i] *= 1 - at[i] * at[i];
 }
 
-/* Replaces x by its gradient, returns the loss.  Both are 0 without a label. */
+/* Replaces x by its gradient and returns the loss: both 0 without a label. */
 static double lose_row(size_t n, size_t stride, real *x, int32_t label,
                        real weight)
 {

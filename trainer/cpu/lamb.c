@@ -73,7 +73,7 @@ static double norm_of(const real *x, size_t n, double (*sums)[2])
 
 /* ---- Updates ---- */
 
-/* Returns the update of a weight, without learning rate and trust ratio. */
+/* Returns the update of a weight, before learning rate and trust ratio. */
 static double update_of(const work *w, double decay, size_t i, double weight)
 {
     const double mean = (double)w->mean[i] / w->step->correct1;

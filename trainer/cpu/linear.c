@@ -68,7 +68,7 @@ void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
 {
     (void)d;
     tr_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
-    if (rows == 0) { /* some BLAS then do not set the result */
+    if (rows == 0) { /* some BLAS libraries then leave it unset */
         memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
         return;
     }

@@ -34,9 +34,9 @@ static inline real tr_exp(real x)
 #else
 
 /*
- * Returns e^x to a few units in the last place.  It is inline so that loops
+ * Returns e^x to a few units in the last place.  Inline, so that loops
  * vectorise, and many times faster than libm's exp.  The result is 0 below -87,
- * the end of float's range; values above 88 count as 88.  NaN stays NaN.
+ * the end of float's range; values above 88 act as 88.  NaN stays NaN.
  *
  * With x = n ln 2 + r and |r| <= ln 2 / 2, 2^n is assembled from bits, and e^r
  * is a Taylor polynomial.  Adding 1.5 * 2^23 rounds to an integer and leaves it

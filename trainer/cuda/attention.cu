@@ -37,7 +37,7 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
     return s;
 }
 
-/* Size of an array of one real per row and head, in bytes. */
+/* Bytes in an array of one real per row and head; SIZE_MAX if unsupported. */
 static size_t real_a_row(const tr_batch *batch, size_t hidden, size_t heads)
 {
     const size_t tiles = batch->max_span / TILE + 1; /* upper limit */

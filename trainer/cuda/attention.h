@@ -5,23 +5,23 @@
  * P'^T dO, dP = dropout(dO V^T), dS = P (dP - D), D = the row's sum of dO O, dQ
  * = dS K / sqrt(width), dK = dS^T Q / sqrt(width).
  *
- * No array grows with the square of the length.  Forward stores, for each row,
- * L, the logarithm of the sum of exponentials; backward recomputes
- * P = exp(S - L), as in FlashAttention (Dao et al. 2022, 2023), and draws
- * dropout again.
+ * No array grows with the square of the sequence length.  For each row, forward
+ * stores L, the log-sum-exp of its scores; backward recomputes P = exp(S - L),
+ * as in FlashAttention (Dao et al. 2022, 2023), and regenerates the dropout
+ * mask.
  *
- * There are three kernels.  A warp owns 16 rows of one head of one span, and
- * iterates over all rows of the span in shared memory:
+ * There are three kernels.  Each warp owns 16 rows of one span, for one head,
+ * and iterates over all rows of the span in shared memory:
  *
  *   kernel       owned   iterated   output
  *   forward      Q       K, V       O, L
  *   queries      Q, dO   K, V       dQ, D
  *   keys         K, V    Q, dO      dK, dV
  *
- * No thread adds to another thread's output, and each sum follows the order of
- * the span's rows, so results depend neither on the order of blocks nor on the
+ * No thread adds to another thread's output, and each sum adds the span's rows
+ * in order, so results depend neither on the order of blocks nor on the
  * position of a span in the batch.  The kernels compute nine matrix products,
- * two more than with a backward pass that accumulates dQ atomically.
+ * two more than if backward accumulated dQ atomically.
  *
  * Each kernel has two implementations: one for bfloat16 on tensor cores
  * (attention_mma.h), and one for float or double without tensor cores
@@ -30,26 +30,26 @@
  * A block uses this amount of shared memory, in bytes, where r is the size of a
  * real and w the width of a head, rounded up to 32, 64 or 128:
  *
- *   per iterated row       2 (w r + 16), and in `keys` 2 r + 8 more
+ *   per iterated row       2 (w r + 16), plus 2 r + 8 in `keys`
  *   per warp, forward      16 (w r + 16) + 16 * 36 r
  *   per warp, backward     2 * 16 (w r + 16) + 16 * 36 r
  *
- * If a block of 8 warps, or at least one of 4, has enough shared memory for all
- * rows of a group's longest span, they are loaded once.  Otherwise, and for
- * spans of more than 512 rows, they are loaded in chunks of 64, and a block
- * computes a single tile: the rows that its warps own.
+ * If all rows of a group's longest span fit in the shared memory of a block of
+ * 8 warps, or of 4 warps, they are loaded once.  Otherwise, and for spans of
+ * more than 512 rows, they are loaded in chunks of 64, and a block computes a
+ * single tile: the rows that its warps own.
  *
- * For a span of n rows, both implementations cause this traffic to global
- * memory, in bytes, where h is n times the width times the size of a value, and
- * t is 1 if the rows are loaded once, otherwise n divided by the rows of a tile
- * (64 in bfloat16), rounded up:
+ * For a span of n rows, both implementations read and write the following
+ * numbers of bytes in global memory, where h is n times the width times the
+ * size of a value, and t is 1 if the rows are loaded once, otherwise n divided
+ * by the rows of a tile (64 in bfloat16), rounded up:
  *
  *   forward   reads (1 + 2 t) h, writes h + n r
  *   queries   reads (3 + 2 t) h + 2 n r, writes h + n r
  *   keys      reads (2 + 2 t) h + 2 t n r, writes 2 h
  *
- * Blocks that share rows are neighbours in the grid, so that all but the first
- * find the rows in the L2 cache.
+ * Blocks that share rows are adjacent in the grid, so all but the first find
+ * these rows in the L2 cache.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -66,16 +66,16 @@ static constexpr unsigned MOST_WARPS = 8; /* per block */
 struct tr_attention_shape {
     uint32_t warps;
     uint32_t chunk; /* iterated rows in shared memory, a multiple of 32 */
-    uint32_t tiles; /* number of blocks that share a head of a span */
+    uint32_t tiles; /* blocks per head of a span */
     size_t shared;  /* shared memory, in bytes */
 };
 
-/* `row` and `warp` are the bytes of shared memory per iterated row and warp. */
+/* `row`, `warp`: bytes of shared memory per iterated row and per warp. */
 struct tr_attention_shape tr_attention_shape_of(size_t limit,
                                                 uint32_t longest,
                                                 size_t row, size_t warp);
 
-/* The implementations for bfloat16 on tensor cores, and for any type. */
+/* Implementations: bfloat16 on tensor cores, and `real` without them. */
 void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out);
 void attention_forward_plain(tr_cuda *c, const tr_attend *a,
@@ -92,8 +92,8 @@ extern "C" {
 #endif
 
 /*
- * The operations of ops.h.  There is no kernel for heads wider than 128; sizes
- * are then SIZE_MAX.  `dense` is ignored because it does not change the result.
+ * The operations of ops.h.  Sizes are SIZE_MAX if a head is wider than 128.
+ * `dense` is ignored because it does not change the result.
  */
 size_t tr_cuda_attention_kept(tr_device *d, const tr_batch *batch,
                               size_t hidden, size_t heads, bool dense);

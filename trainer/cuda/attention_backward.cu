@@ -62,9 +62,9 @@ queries_step(const attention_job<real> &job, const real *own, const real *keys,
 /*
  * Computes dQ, and the D that the next kernel reads.
  *
- * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 queries at
- * a time.  Shared memory: keys, values, and per warp its queries, their d_out,
- * and 16 x 32 scores.
+ * Grid: job.tiles blocks for each head of each span.  Block: up to 8 warps,
+ * each processing 16 queries at a time.  Shared memory: keys and values; for
+ * each warp, its queries, their d_out and 16 x 32 scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)
@@ -132,8 +132,7 @@ attention_queries_kernel(const attention_job<real> job)
 
 /*
  * Processes 32 queries, of which `there` are in the span, for a warp's 16 keys:
- * computes the transposes of P', not yet scaled, and of dS, and adds to dV and
- * dK.
+ * computes the transposes of dS and of the unscaled P', and adds to dV and dK.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -192,9 +191,9 @@ static __device__ inline void load_known(const attention_job<real> &job,
 /*
  * Computes dK and dV.
  *
- * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 keys at a
- * time.  Shared memory: queries, their d_out, L, D and dropout keys, and per
- * warp its keys, their values, and 16 x 32 scores.
+ * Grid: job.tiles blocks for each head of each span.  Block: up to 8 warps,
+ * each processing 16 keys at a time.  Shared memory: queries, their d_out, L, D
+ * and dropout keys; for each warp, its keys, their values and 16 x 32 scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, 1)

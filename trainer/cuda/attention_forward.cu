@@ -6,10 +6,10 @@
  */
 #include "cuda/attention_kernel.h"
 
-/* State of a row's softmax.  The two lanes that share it have the same max. */
+/* Softmax state of a row.  Both lanes of the row have the same max. */
 struct online_row {
     real max;
-    real sum; /* sum of this lane's part */
+    real sum; /* partial sum of this lane */
     tr_dropout_key key;
 };
 
@@ -52,9 +52,9 @@ forward_step(const attention_job<real> &job, const real *own, const real *keys,
 }
 
 /*
- * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 queries at
- * a time.  Shared memory: keys, values, and per warp its queries and 16 x 32
- * scores.
+ * Grid: job.tiles blocks for each head of each span.  Block: up to 8 warps,
+ * each processing 16 queries at a time.  Shared memory: keys and values; for
+ * each warp, its queries and 16 x 32 scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)

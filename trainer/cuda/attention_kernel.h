@@ -1,8 +1,8 @@
 /*
  * attention_kernel.h - shared code of the three attention kernels.
  *
- * WIDTH is the width of a head, rounded up.  Code that is not a template over V
- * is not used in bfloat16.
+ * WIDTH is the width of a head, rounded up.  Only templates over V are used in
+ * bfloat16.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ template <typename V> struct attention_job {
     uint32_t chunk;
     uint32_t tiles; /* blocks per head of a span */
     real scale;     /* factor applied to scores */
-    tr_dropout dropout; /* its scale is 1 if dropout is off */
+    tr_dropout dropout; /* scale is 1 if dropout is off */
     uint32_t site;
 };
 
@@ -42,7 +42,7 @@ template <typename V> struct attention_job {
 struct attention_piece {
     uint32_t head;
     uint32_t first; /* index of the span's first row in the batch */
-    uint32_t place; /* its row number in the padded batch, for dropout */
+    uint32_t place; /* first row's number in the padded batch, for dropout */
     uint32_t n;     /* rows */
     uint32_t tile;  /* index of the block's first tile */
 };
@@ -81,9 +81,9 @@ struct attention_layout {
 /* ---- Load and store rows ---- */
 
 /*
- * Copies `all` rows of a head to shared memory, by `threads` threads, of which
- * this is number `thread`.  Missing rows, and missing columns up to WIDTH, are
- * set to 0.
+ * Copies `all` rows of a head to shared memory.  Rows from `rows` on, and
+ * columns from `width` on, are set to 0.  `threads` threads share the work;
+ * this is number `thread`.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -271,7 +271,7 @@ static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
     return job;
 }
 
-/* Raises a kernel's limit of shared memory to the maximum, only once. */
+/* Raises a kernel's shared-memory limit to the maximum, once per kernel. */
 template <typename V>
 static inline bool allow_shared(tr_cuda *c, const char *name,
                                 void (*kernel)(attention_job<V>))
@@ -313,7 +313,7 @@ static inline void launch_group(tr_cuda *c, cudaStream_t stream,
 /*
  * Calls launch(group, stream) for each nonempty group, longest spans first.
  * The groups run in separate streams, after all earlier operations and before
- * all later ones.
+ * all later operations.
  */
 template <typename L>
 static inline void for_groups(tr_cuda *c, const tr_batch *batch,

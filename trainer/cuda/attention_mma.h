@@ -1,9 +1,9 @@
 /*
  * attention_mma.h - shared code of the bfloat16 attention kernels.
  *
- * A block has 4 warps, each with 16 rows of its own as tiles in registers.
- * Iterated rows pass through shared memory in chunks of 64; the next chunk is
- * copied while one is processed, in steps of 32 rows per warp.  Scores and
+ * A block has 4 warps, each of which holds its 16 rows as tiles in registers.
+ * Iterated rows pass through shared memory in chunks of 64; while the warps
+ * process one chunk, in steps of 32 rows, the next chunk is copied.  Scores and
  * their weights never leave registers: a product's accumulators have the layout
  * of the next product's left operand, as in FlashAttention-2 (Dao 2023).
  *
@@ -44,9 +44,9 @@ template <int WIDTH> struct mma_sums {
 /* ---- Load and store rows ---- */
 
 /*
- * Starts to copy ROWS rows of a head to shared memory, by BY threads, of which
- * this is number `thread`.  Rows from `rows` on, and columns from `width` on,
- * are set to 0.  Readers must wait until the copies are complete.
+ * Starts to copy ROWS rows of a head to shared memory, using BY threads, of
+ * which this is number `thread`.  Rows from `rows` on, and columns from `width`
+ * on, are set to 0.  Readers must wait until the copies are complete.
  */
 template <int WIDTH, unsigned ROWS, unsigned BY>
 static __device__ inline void fetch(bf16 *to, const bf16 *from, size_t stride,
@@ -88,7 +88,7 @@ static __device__ inline void fetch_own(bf16 *to, const bf16 *from,
     fetch<WIDTH, TILE, 32>(to, from, stride, rows, width, threadIdx.x % 32);
 }
 
-/* Waits for a warp's own rows, after which `later` batches were fetched. */
+/* Waits for a warp's own rows; `later` batches were fetched after them. */
 static __device__ inline void wait_own(unsigned later)
 {
     __pipeline_wait_prior(later);
@@ -115,8 +115,8 @@ static __device__ inline uint32_t pack(float low, float high)
 }
 
 /*
- * Writes a warp's sums to its 16 rows, using shared memory as a buffer.  A lane
- * holds rows lane / 4 and lane / 4 + 8, and passes their scales.
+ * Writes a warp's sums to its 16 rows, using shared memory as a buffer.  Each
+ * lane holds rows lane / 4 and lane / 4 + 8, and passes their scales.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -160,8 +160,7 @@ store_sums(bf16 *to, size_t stride, uint32_t rows, uint32_t width,
 
 /*
  * A warp's own rows as left operands, one tile per 16 columns.  They stay in
- * registers unless the head is too wide, and are then reloaded for each
- * product.
+ * registers or, if the head is too wide, are reloaded for each product.
  */
 template <int WIDTH, bool KEPT = WIDTH <= 64> struct mma_own;
 
@@ -259,8 +258,8 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
 /*
  * Calls step(all, x, y, column, there) for every 32 rows of a chunk that starts
  * at row `at` of n.  x and y point to the 32 rows in shared memory, and `there`
- * is the number of rows left in the span.  The type of `all` is true if that is
- * at least 32.
+ * is the number of rows left in the span.  The type of `all` is true if `there`
+ * is at least 32.
  */
 template <int WIDTH, typename F>
 static __device__ inline void

@@ -9,7 +9,7 @@
 #ifndef TR_DOUBLE
 #include "cuda/attention_mma.h"
 
-/* The scale of scores, to base 2, and the scales that dropout applies. */
+/* Scale of the scores, to base 2, and dropout's scale and threshold. */
 struct mma_scale {
     float score;
     float dropout;
@@ -106,7 +106,7 @@ known_of(const attention_job<bf16> &job, const attention_piece &p,
     return r;
 }
 
-/* Numbers in shared memory: two chunks, and a warp's rows, of two matrices. */
+/* Numbers in shared memory: two chunks and all warps' rows, of two matrices. */
 template <int WIDTH>
 static constexpr unsigned BACKWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + 2 * MMA_WARPS * mma_layout<WIDTH>::OWN;
@@ -114,7 +114,7 @@ static constexpr unsigned BACKWARD_SHARED
 /*
  * Computes dQ, and the D that the next kernel reads.
  *
- * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: BACKWARD_SHARED.
+ * Grid: 64 rows of one head and span per block; shared: BACKWARD_SHARED.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 3 : 2)
@@ -188,9 +188,9 @@ struct mma_past {
 };
 
 /*
- * Processes 16 queries for a warp's 16 keys: computes the transposes of P', not
- * yet scaled, and of dS, and adds to dV and dK.  Queries outside the span are
- * rows of 0 with L = D = 0, which add nothing.
+ * Processes 16 queries for a warp's 16 keys: computes the transposes of dS and
+ * of the unscaled P', and adds to dV and dK.  Queries outside the span are rows
+ * of 0 with L = D = 0, which add nothing.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -302,8 +302,8 @@ keys_end(const attention_job<bf16> &job, uint32_t row,
 /*
  * Computes dK and dV.
  *
- * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: BACKWARD_SHARED,
- * and two of mma_past.
+ * Grid: 64 rows of one head and span per block; shared: BACKWARD_SHARED and two
+ * mma_past.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 3 : 2)

@@ -10,10 +10,10 @@
 #include "cuda/attention_mma.h"
 
 /*
- * State of a row's softmax, to base 2: terms are 2^(x - base).  The base is
- * raised to the maximum only when the maximum exceeds it by more than LAG, so
- * that sums are seldom rescaled; the result is the same.  The four lanes that
- * share a row have the same base.
+ * Softmax state of a lane's two rows, to base 2: terms are 2^(x - base).  A
+ * base is raised to the maximum only when the maximum exceeds it by more than
+ * LAG, so that sums are seldom rescaled; this does not change the result.  The
+ * four lanes that share a row have the same base.
  */
 static constexpr float LAG = 8;
 
@@ -59,7 +59,7 @@ static __device__ inline void raise_base(const mma_scores &s, float scale,
 }
 
 /*
- * Processes 32 keys, of which `there` are in the span.  ALL states that all 32
+ * Processes 32 keys, of which `there` are in the span.  ALL is true if all 32
  * are.
  */
 template <int WIDTH, bool ALL>
@@ -104,7 +104,7 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
     weigh<WIDTH>(p, values, o);
 }
 
-/* Numbers in shared memory: two chunks of keys and values, and queries. */
+/* Numbers in shared memory: two chunks of keys and values, and the queries. */
 template <int WIDTH>
 static constexpr unsigned FORWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + MMA_WARPS * mma_layout<WIDTH>::OWN;
@@ -139,7 +139,7 @@ forward_end(const attention_job<bf16> &job, uint32_t row, mma_softmax &r,
                       p.n - row, job.width, o, scale, own);
 }
 
-/* Grid: tiles of 64 rows of heads of spans.  Shared memory: FORWARD_SHARED. */
+/* Grid: 64 rows of one head and span per block; shared: FORWARD_SHARED. */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 4 : 2)
 attention_forward_mma_kernel(const attention_job<bf16> job)

@@ -2,11 +2,11 @@
  * attention_tile.h - products of 16 x 16 tiles by a warp, without tensor cores.
  *
  * Operands are tiles in shared memory with row stride `ld`.  Sums are
- * distributed over the warp's registers.  All lanes must make every call.
+ * distributed over the warp's registers.  All lanes must call each function.
  *
  * A lane holds columns c, c + 4, c + 8 and c + 12 of rows r and r + 8 of a sum,
  * where r = lane / 4 and c = lane % 4.  Reads then have no bank conflicts if ld
- * is a multiple of 32, plus 4.
+ * % 32 is 4.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -50,7 +50,7 @@ static inline __device__ void tile_multiply(tile_sum &s, const real *a,
     }
 }
 
-/* Multiplies s by `by`, number by number. */
+/* Multiplies s by `by`, element by element. */
 static inline __device__ void tile_scale(tile_sum &s, const tile_sum &by)
 {
     for (unsigned i = 0; i < 8; i++)

@@ -5,10 +5,10 @@
  */
 #include "cuda/columns.h"
 
-#define SLICES 64 /* maximum slices of rows */
+#define SLICES 64 /* maximum number of slices */
 #define PARTIAL_WARPS 32
 
-/* Grid: 32 of `columns` columns per block; block: PARTIAL_WARPS warps. */
+/* Grid: 32 columns per block; block: PARTIAL_WARPS warps. */
 static __global__ void __launch_bounds__(PARTIAL_WARPS * 32)
 sum_partials_kernel(size_t n, size_t width, size_t columns,
                     const real *partial, real *first, real *second)
@@ -36,9 +36,9 @@ void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
 }
 
 /*
- * Sums every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8 warps,
- * each of which adds every eighth row of the slice.  At the end, each thread
- * sums one column over the warps.
+ * Sums every gridDim.y-th row.  Grid: 32 N columns of one slice per block;
+ * block: 8 warps, each of which adds every eighth row of the slice.  At the
+ * end, each thread sums one column over the warps.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(COLUMN_THREADS, 8)

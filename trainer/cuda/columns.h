@@ -14,9 +14,9 @@
 #define COLUMN_THREADS (32 * COLUMN_WARPS)
 
 /*
- * Sums column `column` of n rows with row stride `stride` by a block of WARPS
- * warps, each of which adds every WARPS-th row.  Warp 0 receives the sum.  All
- * threads of the block must call it; lanes with `in` false only synchronise.
+ * Sums column `column` of n rows with row stride `stride`, using a block of
+ * WARPS warps, each of which adds every WARPS-th row.  Warp 0 receives the sum.
+ * All threads must call this; lanes with `in` false only synchronise.
  */
 template <int WARPS>
 static inline __device__ double partial_sum(const real *partial, size_t n,

@@ -1,5 +1,5 @@
 /*
- * device.cu - opening and closing of a GPU, its memory, and its failures.
+ * device.cu - open and close a GPU, manage its memory, record failures.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 
 #define OLDEST 8 /* lowest major compute capability; 8 is A100 */
 
-/* True if the error is one of an earlier kernel. */
+/* True if an earlier kernel may have caused the error. */
 static bool is_late(cudaError_t error)
 {
     return error == cudaErrorECCUncorrectable
@@ -226,8 +226,8 @@ static bool open_device(tr_cuda *c, unsigned nth)
     if (count < 1)
         return tr_cuda_good(c, cudaErrorNoDevice, "GPU");
     device = (int)(nth % (unsigned)count);
-    /* Waits block the thread, so that the loader can use the processor.  The
-     * flags apply to the current device. */
+    /* Waits block the thread, so that the loader can use the CPU.  The flags
+     * apply to the current device. */
     if (!tr_cuda_good(c, cudaSetDevice(device), "GPU")
         || !tr_cuda_good(
             c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "GPU")

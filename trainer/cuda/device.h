@@ -1,9 +1,9 @@
 /*
  * device.h - shared declarations of the CUDA back end.
  *
- * The back end is built by nvcc for GPUs, and by g++ against tests/hostcuda for
- * tests.  Kernels are launched by launch(), which records failures, and never
- * with <<<>>>.
+ * nvcc builds the back end for GPUs; g++ builds it for tests, against
+ * tests/hostcuda.  Kernels are launched only with launch(), which records
+ * failures, and never with <<<>>>.
  *
  * `real` is float (double in a test build).  `value` is the storage type of
  * activations: real or __nv_bfloat16.  Kernels are templates over value; load()
@@ -58,7 +58,7 @@ struct tr_staged {
     tr_batch batch; /* with device pointers */
     struct tr_group group[TR_GROUPS];
     struct tr_spans spans; /* set if cuDNN computes attention */
-    const tr_segments *segments; /* on the host, its arrays on the device */
+    const tr_segments *segments; /* on the host; arrays on the device */
     bool mlm_distinct; /* mlm_row has no duplicates */
     bool cls_distinct;
 };
@@ -127,7 +127,7 @@ bool tr_cuda_memory(tr_cuda *c, cudaError_t error, const char *where);
  */
 const tr_staged *tr_cuda_staged(const tr_batch *batch);
 
-/* Makes them wait, too, if the array belongs to a staged batch. */
+/* Does the same if the array belongs to a staged batch. */
 void tr_cuda_reads(tr_cuda *c, const void *array);
 
 /*
@@ -137,7 +137,7 @@ void tr_cuda_reads(tr_cuda *c, const void *array);
 void *tr_cuda_scratch(tr_cuda *c, size_t bytes);
 
 /*
- * Returns the address of a weight's bfloat16 copy, if any, else the weight's.
+ * Returns the address of a weight's bfloat16 copy, or `weight` if it has none.
  */
 const void *tr_cuda_weight(tr_cuda *c, const real *weight);
 
@@ -146,7 +146,7 @@ void tr_cuda_free(tr_cuda *c, void *block);
 
 /*
  * Must be called before each launch in c->stream, with arguments that identify
- * the launch.  Returns false if it must be omitted, because something failed or
+ * the launch.  Returns false if the launch must be omitted, after a failure or
  * because the step is replayed as a graph that contains it.
  */
 bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);

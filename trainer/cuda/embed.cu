@@ -134,7 +134,7 @@ pieces_kernel(const tr_piece *pieces, const int32_t *order, unsigned width,
     }
 }
 
-/* Grid: 32 columns x a long segment; block: COLUMN_THREADS. */
+/* Grid: 32 columns of a long segment per block; block: COLUMN_THREADS. */
 static __global__ void __launch_bounds__(COLUMN_THREADS)
 longs_kernel(const tr_long *longs, unsigned width, table_gradients to)
 {

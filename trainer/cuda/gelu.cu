@@ -2,8 +2,8 @@
  * gelu.cu - GELU in its tanh form (cpu/gelu.c).
  *
  * In bfloat16, cuBLASLt applies GELU as part of a product.  Its documentation
- * does not state the form.  The two forms differ by less than 5e-4, which is
- * lost when values are rounded to bfloat16.
+ * does not say which form it uses.  The two forms differ by less than 5e-4,
+ * which is lost when values are rounded to bfloat16.
  *
  * SPDX-License-Identifier: MIT
  */

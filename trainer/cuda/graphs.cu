@@ -27,14 +27,14 @@ struct shape {
     uint64_t groups[TR_GROUPS][2]; /* count and longest */
     uint64_t pieces, longs, partials;
     uint64_t distinct; /* bit 0: masked rows, bit 1: first rows */
-    /* Addresses that, with the counts, determine those of all arrays. */
+    /* With the counts, these determine the addresses of all arrays. */
     uint64_t token, place, weight, order;
 };
 
-/* A shape seen before, and its graph if seen twice. */
+/* A known shape, and its graph once the shape has been seen twice. */
 struct known {
     struct shape shape;
-    uint64_t used; /* number of its last step; 0: free entry */
+    uint64_t used; /* last step of this shape; 0: free entry */
     uint64_t asked;
     cudaGraphExec_t exec;
 };
@@ -66,7 +66,7 @@ bool tr_graphs_open(tr_cuda *c)
                         "GPU memory");
 }
 
-/* A graph that has been launched still completes. */
+/* A launched graph still runs to completion. */
 static void destroy(known *k)
 {
     if (k->exec)

@@ -2,9 +2,9 @@
  * graphs.h - repeated steps as CUDA graphs.
  *
  * The launches of a step depend only on the shape of its staged batch, which is
- * the key of a graph.  The shape consists of the counts of the batch and the
- * addresses of its arrays, so each of the two slots (stage.cu) has its own
- * graphs.
+ * therefore the key of a graph.  The shape consists of the counts of the batch
+ * and the addresses of its arrays, so each of the two slots (stage.cu) has its
+ * own graphs.
  *
  *   first step of a shape  launched without a graph: it allocates what cannot
  *                          be allocated in a capture, such as scratch and plans

@@ -54,7 +54,7 @@ static inline __device__ bool named_before(const int32_t *index)
 
 /*
  * Grid: one row per block; block: up to THREADS.  The first row with an index
- * adds all rows with this index, in order.  `distinct` states that no index
+ * adds all rows with this index, in order.  `distinct` is true if no index
  * occurs twice.
  */
 template <typename value, int N>

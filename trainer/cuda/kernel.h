@@ -42,7 +42,7 @@ static inline __device__ void from_real(real x, __nv_bfloat16 *to)
     *to = __float2bfloat16((float)x);
 }
 
-/* Maximum numbers of type T in one access. */
+/* Numbers of type T in one 16-byte access. */
 template <typename T> static constexpr int WIDE = 16 / (int)sizeof(T);
 
 /* N numbers that are loaded or stored at once. */
@@ -50,7 +50,7 @@ template <typename T, int N> struct alignas(N * sizeof(T)) bunch {
     T v[N];
 };
 
-/* Loads N numbers.  p is aligned to the smaller of their size and 16 bytes. */
+/* Loads N numbers.  p must be aligned to min(their total size, 16 bytes). */
 template <int N, typename T>
 static inline __device__ void load(const T *p, real (&x)[N])
 {
@@ -117,7 +117,7 @@ static inline __device__ void store_within(const real (&x)[N], T *p,
 
 /* ---- Sums ---- */
 
-/* Returns the sum to all lanes.  Numbers are added in a fixed tree. */
+/* Returns the sum to all lanes.  The order of additions is fixed. */
 template <typename T> static inline __device__ T warp_sum(T x)
 {
     for (int by = 16; by; by /= 2)
@@ -135,7 +135,7 @@ template <typename T> static inline __device__ T warp_max(T x)
     return x;
 }
 
-/* Returns M sums over a block of at most 32 whole warps to all threads. */
+/* Replaces each x[m] by its sum over a block of at most 32 whole warps. */
 template <int M, typename T> static inline __device__ void block_sums(T (&x)[M])
 {
     __shared__ T part[M][32];
@@ -187,7 +187,7 @@ static inline __device__ dropout_row dropout_of(const tr_dropout &dropout,
             dropout.scale};
 }
 
-/* Applies dropout to x, which is in this column. */
+/* Applies dropout to x, the value in this column. */
 static inline __device__ real drop(const dropout_row &row, uint32_t column,
                                    real x)
 {

@@ -43,7 +43,7 @@ struct tensor {
     double ratio;
 };
 
-/* The table of chunks.  Only the gradient's norm does not use it: it covers
+/* The table of chunks.  The norm of the gradient does not use it, but covers
  * `numbers` in blocks of CHUNK. */
 struct tr_chunks {
     tr_part *parts; /* key of the table */
@@ -52,7 +52,7 @@ struct tr_chunks {
     size_t n_chunks;
     chunk *chunks;     /* [n_chunks] on the device, like all below */
     tensor *tensors;   /* [n_parts] */
-    double *norms;     /* [blocks] squares of the gradient */
+    double *norms;     /* [blocks] sums of squared gradients */
     double (*sums)[2]; /* [n_chunks] squares of weights and of updates */
     double *clip;      /* factor applied to the gradients */
 };
@@ -262,7 +262,7 @@ struct arenas {
     __nv_bfloat16 *copy; /* bfloat16 weights; may be NULL */
 };
 
-/* Returns the update of a weight, without learning rate and trust ratio. */
+/* Returns the update of a weight, before learning rate and trust ratio. */
 static inline __device__ real update_of(const tr_lamb_numbers &s,
                                         real decay, real mean, real square,
                                         real weight)
@@ -272,8 +272,8 @@ static inline __device__ real update_of(const tr_lamb_numbers &s,
 }
 
 /*
- * Updates the moments and computes sums for the trust ratio, except for tensors
- * without decay.  Grid: one chunk per block; block: THREADS.
+ * Updates the moments and computes sums for trust ratios, which tensors without
+ * decay do not use.  Grid: one chunk per block; block: THREADS.
  */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
@@ -316,7 +316,7 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
     }
 }
 
-/* Divides the norms of weights and updates.  Grid: one tensor per block. */
+/* Computes trust ratios of tensors with decay.  Grid: one tensor per block. */
 static __global__ void __launch_bounds__(THREADS)
 ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
 {

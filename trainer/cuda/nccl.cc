@@ -21,7 +21,7 @@
 #include "cuda/ranks.h"
 
 #define WHERE "sums over ranks"
-#define NAP 50000 /* interval of polls, in nanoseconds */
+#define NAP 50000 /* polling interval, in nanoseconds */
 
 struct tr_nccl {
     ncclComm_t ranks; /* NULL after an abort */
@@ -102,7 +102,7 @@ static bool sum_end(tr_device *d)
     return tr_cuda_good(c, cudaStreamWaitEvent(c->stream, summed, 0), WHERE);
 }
 
-/* The host waits here for the sums of the step before the last... */
+/* The host waits here for the sums of the step before last... */
 static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
     tr_nccl *const r = cuda_of(d)->nccl;

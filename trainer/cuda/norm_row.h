@@ -85,8 +85,8 @@ template <int N_, int K_> struct row_shape {
 };
 
 /*
- * Calls f(shape, threads) with a shape for rows of this width.  `wide` states
- * that all arrays are aligned to 16 bytes.
+ * Calls f(shape, threads) with a shape for rows of this width.  `wide` is true
+ * if all arrays are aligned to 16 bytes.
  */
 template <typename value, typename F>
 static void by_width(tr_cuda *c, size_t width, bool wide, F f)

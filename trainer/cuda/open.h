@@ -1,5 +1,5 @@
 /*
- * open.h - the C interface of the CUDA back end, a device as in ops.h.
+ * open.h - C interface of the CUDA back end, which implements ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,16 +23,16 @@ typedef enum tr_precision {
 } tr_precision;
 
 #define TR_CUDA_HEAD_MAX 128    /* maximum width of a head */
-#define TR_CUDNN_HEAD 8         /* divides head widths for cuDNN */
+#define TR_CUDNN_HEAD 8         /* cuDNN head widths are multiples of this */
 #define TR_CUDA_HIDDEN_MAX 8192 /* maximum width of a layer norm */
 
 struct tr_workers;
 
 /*
  * Opens GPU `nth`, modulo the number of GPUs.  Returns NULL on failure, with
- * the reason in `why`, which has `size` bytes.  Only the thread that opened a
- * GPU may use it, because each thread has a current GPU.  Other threads may use
- * GPU 0, which is current in a thread until it chooses another.
+ * the reason in `why`, which has `size` bytes.  Only the thread that opened the
+ * GPU may use it, because CUDA selects a GPU per thread.  GPU 0 is selected by
+ * default, so other threads may use it too.
  */
 tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
                         size_t size);

@@ -45,8 +45,8 @@ bool tr_products_open(tr_cuda *c);
 void tr_products_close(tr_cuda *c);
 
 /*
- * True if the product can be fused with its GELU, or has none.  This depends on
- * its shape and on the alignment of its arrays.
+ * True if the product has no GELU or can be fused with it, which depends on the
+ * shape and on the alignment of the arrays.
  */
 bool tr_cuda_fuses(tr_cuda *c, const tr_product *product);
 

@@ -1,5 +1,5 @@
 /*
- * product_blas.cc - matrix products by OpenBLAS, for the test build.
+ * product_blas.cc - matrix products with OpenBLAS, for the test build.
  *
  * Each product is queued as a host function, so it runs in order with the
  * kernels of the stream.  bfloat16 is converted to real, and sums are real, as

@@ -1,12 +1,12 @@
 /*
- * product_lt.cu - products by cuBLASLt.
+ * product_lt.cu - matrix products with cuBLASLt.
  *
  * cuBLASLt's matrices are column-major, so a row-major matrix is read as its
  * transpose.  C = A B is therefore computed as C^T = B^T A^T: cuBLASLt's A is
  * our B, and its rows are our columns.
  *
  * The algorithm for a shape is chosen once and reused by the other layers of a
- * step.  The next step usually has other row counts, and its plans replace the
+ * step.  The next step usually has different row counts; its plans replace the
  * least recently used plans.  The choice is the first result of cuBLASLt's
  * heuristic.  If candidates were timed, the choice could differ in a resumed
  * run, and so could its results.
@@ -44,7 +44,7 @@ struct plan {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
-    uint64_t used; /* number of its last product; 0: free entry */
+    uint64_t used; /* last product that used it; 0: free */
     bool missing;  /* no algorithm supports this epilogue */
 };
 
@@ -144,8 +144,8 @@ static bool is_rare(uint32_t epilogue)
 
 /*
  * Returns the largest power of two, up to a cache line, that divides all
- * addresses.  Arrays start at cache lines, so with a larger limit the layers
- * could not share plans.
+ * addresses.  Arrays start at cache lines; with a larger limit, layers could
+ * not share plans.
  */
 static uint32_t alignment_of(const tr_product *p)
 {
@@ -295,7 +295,7 @@ static plan *plan_of(tr_cuda *c, const tr_product *p)
 
 /*
  * Returns a bias that is aligned to 16 bytes: the given bias or a copy of it.
- * A plan knows the alignment of matrices, but not the alignment of a bias.
+ * The key of a plan includes the alignment of matrices, but not of a bias.
  */
 static const void *aligned_bias(tr_cuda *c, const tr_product *p)
 {

@@ -60,7 +60,7 @@ static __device__ inline void mma_m16n8k16(float (&c)[4],
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Returns 2^x to 2 units in the last place; results below 2^-126 become 0. */
+/* Returns 2^x, accurate to 2 ulp; results below 2^-126 become 0. */
 static __device__ inline float ex2_approx(float x)
 {
     float y;

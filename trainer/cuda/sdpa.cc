@@ -1,9 +1,8 @@
 /*
- * sdpa.cc - attention by cuDNN: plans, workspace and operations.  sdpa_graph.h
- * builds the graphs; sdpa.h describes the layout of batches.
+ * sdpa.cc - attention with cuDNN: plans, workspace and operations.
+ * sdpa_graph.h builds the graphs; sdpa.h describes the layout of batches.
  *
- * The scratch of attention holds the seed and offset of dropout, then cuDNN's
- * workspace.
+ * Attention's scratch holds dropout's seed and offset, then cuDNN's workspace.
  *
  * This file must not contain kernels, because cudnn-frontend is compiled for
  * the host only.
@@ -171,7 +170,7 @@ static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
     p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
                     all->dropout});
     all->workspace = p ? p->workspace : 0;
-    /* twice, because scratch is aligned only to a cache line */
+    /* 2 * SEED_BYTES: scratch is aligned only to a cache line */
     return p ? tr_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
 }
 
@@ -220,7 +219,7 @@ static void run(tr_cuda *c, const tr_attend *a, bool backward,
     if (p == NULL || a->batch->n_rows == 0)
         return;
     if (p->workspace > c->sdpa->workspace || a->hidden != c->ragged) {
-        fail(c, "workspace", "the model is not the one it was opened for");
+        fail(c, "workspace", "opened for a different model");
         return;
     }
     if (a->dropout.threshold)
@@ -277,7 +276,7 @@ static void close_sdpa(tr_device *d)
     close(d);
 }
 
-/* True if cuDNN supports the model and GPU in the smallest bucket. */
+/* True if cuDNN supports the model on this GPU, in the smallest bucket. */
 static bool has_plans(tr_cuda *c)
 {
     const tr_sdpa *const s = c->sdpa;

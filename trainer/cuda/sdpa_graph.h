@@ -36,7 +36,7 @@ struct tr_sdpa_shape {
     uint32_t dropout; /* rate times 2^32; 0: no dropout */
 };
 
-/* Identify tensors when a graph runs. */
+/* Tensor IDs, used to pass pointers to a graph. */
 enum tr_sdpa_uid : int64_t {
     TR_SDPA_IN = 1, /* span offsets in queries, keys and values */
     TR_SDPA_OUT,    /* span offsets in the output */

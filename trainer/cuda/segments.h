@@ -64,8 +64,8 @@ static inline size_t tr_longs_max(size_t rows)
 
 /*
  * Fills the arrays, which must have room for the maximum numbers.  index[]
- * holds each row's index in each table, nonnegative; `spare` has room for
- * n_rows.
+ * holds the nonnegative index of each row in each table; `spare` has room for
+ * n_rows numbers.
  */
 void tr_segments_make(struct tr_segments *segments, uint32_t n_rows,
                       const int32_t *const index[TR_TABLES],

@@ -4,10 +4,10 @@
  * There are two slots, each with a pinned host buffer and a device buffer.  A
  * batch and the data derived from it are packed into the host buffer and copied
  * in a separate stream, while kernels process the previous batch.  The host
- * waits only for the copy of the batch before the last:
+ * waits only for the copy of the batch before last:
  *
  *   kernels of this batch  wait for  its copy
- *   its copy               waits for  kernels of the batch before the last
+ *   its copy               waits for  kernels of the batch before last
  *
  * SPDX-License-Identifier: MIT
  */
@@ -143,7 +143,7 @@ struct layout {
 };
 
 /*
- * Reserves n numbers of type T.  Returns their host address, if there is one.
+ * Reserves n numbers of type T.  Returns their host address; NULL if measuring.
  */
 template <typename T>
 static T *reserve(layout *l, size_t n, T **on_device)
@@ -172,7 +172,7 @@ static uint32_t spans_of(const tr_batch *b)
     return b->rounded ? tr_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
 }
 
-/* An extra empty span, rows 0 to 0, follows the last; see groups.h. */
+/* Packs the spans and appends an empty span, rows 0 to 0; see groups.h. */
 static void pack_spans(layout *l, tr_batch *b)
 {
     const size_t bounds = (size_t)b->n_spans + 1;

@@ -122,7 +122,7 @@ ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
 
     if (f->info != NULL && f->capacity != info->capacity)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "has packs of %" PRIu32 " tokens, previous files of "
+                        "has packs of %" PRIu32 " tokens, previous files have "
                         "%" PRIu32, info->capacity, f->capacity);
     /* Dense attention would attend to the gaps. */
     if (info->align > 1)
@@ -176,7 +176,7 @@ static bool grow(void *array, uint64_t count, size_t size)
     return true;
 }
 
-/* A row can be a sequence, and a pack can have one dummy sequence. */
+/* At worst, every row is a sequence, and every pack has a dummy sequence. */
 static bool grow_all(tr_builder *f, uint64_t packs, uint64_t capacity)
 {
     const uint64_t rows = packs * capacity;

@@ -54,8 +54,8 @@ const tr_batch *tr_builder_batch(const tr_builder *f);
 
 /*
  * The size of a pack.  Another rank's builder receives the pack as
- * tr_pack_numbers() numbers: the length and next-sentence label of each
- * sequence, then each token with its type and label.
+ * tr_pack_numbers() numbers: the lengths and the next-sentence labels of the
+ * sequences, then tokens, types and labels.
  */
 typedef struct tr_pack_size {
     uint32_t n_seq;
@@ -81,7 +81,7 @@ tr_pack_size tr_builder_peek(const tr_builder *f, const tr_builder_cursor *at);
 void tr_builder_get(const tr_builder *f, tr_builder_cursor *at,
                     int32_t *numbers);
 
-/* Replaces tr_builder_use if packs are added by tr_builder_insert. */
+/* Call this instead of tr_builder_use if tr_builder_insert adds the packs. */
 void tr_builder_set_shape(tr_builder *f, const tr_batch_shape *shape);
 
 /* Returns PS_OK, PS_ERR_MEMORY, or PS_ERR_ARGUMENT for too many tokens. */
@@ -89,9 +89,9 @@ PS_MUST_CHECK ps_result tr_builder_reserve(tr_builder *f, uint32_t packs,
                                            ps_error *err);
 
 /*
- * Adds a pack from its numbers, in the reserved space.  `place` is its index in
- * the batch of all ranks.  Returns PS_OK, or PS_ERR_CORRUPT if lengths are
- * wrong.
+ * Adds a pack from its numbers, in the reserved space.  `place` is the pack's
+ * index in the batch of all ranks.  Returns PS_OK, or PS_ERR_CORRUPT if lengths
+ * are wrong.
  */
 PS_MUST_CHECK ps_result tr_builder_insert(tr_builder *f, uint32_t place,
                                           const tr_pack_size *pack,

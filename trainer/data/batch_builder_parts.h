@@ -16,7 +16,7 @@ typedef struct channel {
     const char *name;
     ps_kind kind;
     int64_t min, end; /* range of valid values: min to end - 1 */
-    int32_t without;    /* valid, too; the value if the channel is absent */
+    int32_t without;    /* default if the channel is absent; also valid */
     const ps_field *field; /* NULL if the channel is absent */
 } channel;
 

@@ -5,7 +5,7 @@
  * number of packs or sequences.  These channels are used if present:
  *
  *   token_type_ids       per token; default 0
- *   labels               per token, i32 or i64: the original token where it was
+ *   labels               per token, i32 or i64: the original token if it was
  *                        masked, otherwise -100.  If absent, tokens are masked
  *                        here; a sequence's mask does not depend on where it is
  *                        packed.
@@ -45,15 +45,15 @@ typedef struct tr_loader_options {
     uint32_t vocab_size; /* 0: as declared by the first stream */
     uint32_t types;      /* number of token types */
     tr_loss_weighting loss;
-    double mask_share;   /* share of masked tokens; below 0: not set, 0.15 for
-                            streams without labels; an error with labels */
+    double mask_share;   /* share of tokens to mask; below 0: 0.15.  A stream
+                            with labels is an error unless this is below 0 */
     uint64_t seed;       /* seed of masks */
     uint32_t rank;       /* this rank, below `ranks` */
     uint32_t ranks;      /* at least 1 */
     uint32_t hidden;     /* width of the model, for computing costs */
-    bool pads;           /* padding is computed, and so counts as cost */
+    bool pads;           /* padding is computed and counts as cost */
     tr_input_kind input;
-    bool ahead; /* set by the loader if its own thread reads */
+    bool ahead; /* set by the loader if a separate thread reads */
 } tr_loader_options;
 
 /* Counts of the batch of all ranks. */
@@ -116,8 +116,8 @@ const tr_batch_shape *tr_loader_shape(const tr_loader *l);
 PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 
 /*
- * This rank's part of the batch, which may be empty, valid until the next
- * tr_loader_next.  Loss weights refer to the batch of all ranks.
+ * This rank's part of the batch, which may be empty.  It is valid until the
+ * next tr_loader_next.  Loss weights refer to the batch of all ranks.
  */
 const tr_batch *tr_loader_batch(const tr_loader *l);
 tr_batch_counts tr_loader_counts(const tr_loader *l);
@@ -132,8 +132,8 @@ typedef struct tr_exchange_times {
 tr_exchange_times tr_loader_times(const tr_loader *l);
 
 /*
- * The resume point, valid before tr_loader_next is called or after it has
- * returned PS_OK.  tr_loader_resume must be called before the first batch.
+ * The resume point, valid before the first tr_loader_next and after each
+ * success.  tr_loader_resume must be called before the first batch.
  */
 tr_input_position tr_loader_position(const tr_loader *l);
 /* The positions of the n ranks after rank 0, if each rank reads shards. */
@@ -144,8 +144,8 @@ PS_MUST_CHECK ps_result tr_loader_resume(tr_loader *l,
 
 /*
  * Limits the number of batches.  Must be called before the first batch, with
- * the same number on all ranks.  A loader that reads ahead reads nothing beyond
- * them.
+ * the same number on all ranks.  A loader that reads ahead does not read beyond
+ * the limit.
  */
 void tr_loader_limit(tr_loader *l, uint64_t batches);
 

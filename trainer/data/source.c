@@ -1,5 +1,5 @@
 /*
- * source.c - read packs from files, one after another, for some epochs.
+ * source.c - read packs from files, one after another, for all epochs.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * source.h - read packs from files, one after another, for some epochs.
+ * source.h - read packs from files, one after another, for all epochs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 typedef struct tr_source tr_source;
 
 /*
- * Opens the first file.  Packs will be added to `to`.  Results are as in
+ * Opens the first file.  Packs are added to `to`.  Results are as in
  * tr_loader_open.  *s must be freed even after a failure.
  */
 PS_MUST_CHECK ps_result tr_source_open(tr_source **s,
@@ -25,8 +25,8 @@ const char *tr_source_name(const tr_source *s);
 
 /*
  * Adds the next pack.  It is an error if the builder then has more than
- * `sequences` sequences (0: no limit).  Returns PS_OK, PS_END at the end of the
- * epoch, until tr_source_next_epoch, or an error of tr_loader_next.
+ * `sequences` sequences (0: no limit).  Returns PS_OK; PS_END at the end of the
+ * epoch, until tr_source_next_epoch is called; or an error of tr_loader_next.
  */
 PS_MUST_CHECK ps_result tr_source_add(tr_source *s, uint32_t sequences,
                                       ps_error *err);

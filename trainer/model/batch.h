@@ -28,7 +28,7 @@ typedef struct tr_batch {
     const int32_t *token;    /* token ID, below vocab_size */
     const int32_t *type;     /* token type, below types */
     const int32_t *position; /* 0, 1, ... within each span; below positions */
-    const int32_t *segment;  /* sequence in its pack, from 1; 0: dummy */
+    const int32_t *segment;  /* sequence number in the pack, from 1; 0: dummy */
 
     /* Span i consists of rows cu[i] to cu[i + 1] - 1; cu[n_spans] is n_rows.
      * No span crosses a pack boundary. */

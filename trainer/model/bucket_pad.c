@@ -13,7 +13,7 @@
 #define PADDING_ROWS 128 /* maximum rows in a span of padding */
 #define MOST_ROWS (INT32_MAX - TR_BUCKET_ROWS)
 
-/* Where the next output arrays are written. */
+/* Positions of the next output arrays. */
 typedef struct rounding {
     real *reals;
     int32_t *numbers;
@@ -65,9 +65,9 @@ typedef struct picked {
 } picked;
 
 /*
- * Extends the n picked rows to `all` rows, at most the rows of the batch, by
- * picking the lowest rows that are not picked yet.  Picked rows stay in
- * ascending order.
+ * Extends the n picked rows to `all` rows by picking the lowest unpicked rows.
+ * Picked rows stay in ascending order.  `all` must not exceed the number of
+ * rows in the batch.
  */
 static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
 {
@@ -98,7 +98,7 @@ static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
         *p.seq = seq;
 }
 
-/* Rounds n picked rows up to a multiple, but to at most `most`. */
+/* Rounds the number n of picked rows up to a multiple, limited by `most`. */
 static uint32_t picks(uint32_t n, uint32_t multiple, uint32_t most)
 {
     const uint32_t all = tr_round_up(n, multiple);

@@ -79,8 +79,8 @@ static inline bool tr_dropout_keeps(tr_dropout_key key, uint32_t column,
 
 /*
  * Random numbers for attention scores are drawn four at a time, because there
- * is a score per pair of tokens.  Rows and columns count from the start of
- * their sequence.  Four scores whose rows and columns differ only in bit 3
+ * is a score per pair of tokens.  Rows and columns are numbered from the start
+ * of their sequence.  Four scores whose rows and columns differ only in bit 3
  * share a draw: on tensor cores one lane holds all four, both in a tile and in
  * its transpose.  A row's key ignores this bit.
  */
@@ -91,7 +91,7 @@ typedef struct tr_dropout_four {
     uint32_t row[2];
 } tr_dropout_four;
 
-/* The key of a row of scores; `place` is the first row of its sequence. */
+/* The key of a row of scores; `place` is the first row of the sequence. */
 TR_HOST_DEVICE
 static inline tr_dropout_key
 tr_dropout_scores(const tr_dropout *dropout, uint32_t site, uint32_t place,

@@ -2,9 +2,9 @@
  * ops.h - the operations that a model needs from a compute device.
  *
  * A device owns the memory for weights, gradients and activations, and provides
- * some twenty operations on it.  The model chooses the order of operations and
+ * about twenty operations on it.  The model chooses the order of operations and
  * their arrays, but never reads an array.  cpu/ implements the operations for
- * processors, cuda/ for GPUs.
+ * CPUs, cuda/ for GPUs.
  *
  * Operations are asynchronous and run in the order in which they were queued.
  * Operations do not return errors: after a failure, all later operations do
@@ -90,7 +90,7 @@ typedef struct tr_attend {
     const tr_batch *batch; /* staged */
     size_t hidden;
     size_t heads;
-    bool dense; /* mask whole packs instead of going span by span */
+    bool dense; /* mask whole packs instead of processing spans */
     tr_dropout dropout;
     uint32_t site;
     void *kept;    /* attention_kept() bytes */
@@ -119,7 +119,7 @@ typedef struct tr_lamb_args {
 
 /* Results that finish() reports. */
 typedef struct tr_results {
-    double loss[TR_LOSSES]; /* of the last forward */
+    double loss[TR_LOSSES]; /* losses of the last forward */
     double gradient; /* norm before clipping, in the last lamb() */
     /* lamb() calls since the last finish() that changed the weights, and the
      * sums of the losses of these steps. */
@@ -148,7 +148,7 @@ typedef struct tr_ops {
 
     /*
      * Must be called after upload() wrote weights, so that the device updates
-     * its copy of them in another format.
+     * any copy that it keeps in another format.
      */
     void (*weights_written)(tr_device *d, const real *weights, size_t n);
 
@@ -238,8 +238,8 @@ typedef struct tr_ops {
 
     /* ---- Attention ---- */
 
-    /* Sizes of the arrays for an unstaged batch, in bytes; SIZE_MAX if too
-     * large. */
+    /* Sizes of `kept` and `scratch` for an unstaged batch, in bytes; SIZE_MAX
+     * if too large. */
     size_t (*attention_kept)(tr_device *d, const tr_batch *batch,
                              size_t hidden, size_t heads, bool dense);
     size_t (*attention_scratch)(tr_device *d, const tr_batch *batch,
@@ -301,7 +301,7 @@ typedef struct tr_ops {
 
     /* ---- The end ---- */
 
-    /* Closes the device.  All blocks must be released before. */
+    /* Closes the device.  All blocks must have been released. */
     void (*close)(tr_device *d);
 } tr_ops;
 
@@ -311,8 +311,7 @@ struct tr_device {
     /* True if values are real, memory is host memory, and operations are
      * complete when they return. */
     bool on_host;
-    /* True if other ranks' devices wait for this device, and hang if it fails.
-     * */
+    /* True if other ranks' devices would wait forever if this device failed. */
     bool is_waited_for;
 };
 

@@ -40,7 +40,7 @@ static uint32_t most_tokens(const tr_batch *batch)
     return most;
 }
 
-/* Returns the rows per pack, or 0 if it varies. */
+/* Returns the number of rows per pack, or 0 if it varies. */
 static uint32_t place_packs(stripping *s, tr_rows rows)
 {
     const uint32_t n_packs = s->from->n_packs;
@@ -58,7 +58,7 @@ static uint32_t place_packs(stripping *s, tr_rows rows)
 }
 
 /*
- * Copies the entries of x for the remaining rows, or their row numbers if x is
+ * Copies the entries of x for the remaining rows, or the row numbers if x is
  * NULL.
  */
 static const int32_t *keep(stripping *s, const int32_t *x)

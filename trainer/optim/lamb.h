@@ -2,10 +2,10 @@
  * lamb.h - the LAMB optimiser: layer-wise adaptive steps for large batches.
  *
  * The method is algorithm 2 of You et al., "Large Batch Optimization for Deep
- * Learning: Training BERT in 76 minutes" (2019), with bias correction, after
- * clipping the gradient by its global norm.  If packing puts p times as many
- * sequences into a step, both betas are raised to the power of p, as in Krell
- * et al. (2021), section 3.4.
+ * Learning: Training BERT in 76 minutes" (2019), with bias correction.  The
+ * gradient is first clipped by its global norm.  If packing puts p times as
+ * many sequences into a step, both betas are raised to the power of p, as in
+ * Krell et al. (2021), section 3.4.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -16,7 +16,7 @@ typedef struct tr_schedule {
     double power;    /* exponent of the decay; 1 is linear */
 } tr_schedule;
 
-/* Returns the rate of a step, from the number of sequences up to its end. */
+/* Returns the rate of the step that ends after this number of sequences. */
 double tr_schedule_rate(const tr_schedule *s, uint64_t sequences);
 
 #endif /* TR_OPTIM_SCHEDULE_H */

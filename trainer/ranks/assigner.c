@@ -88,7 +88,7 @@ static void add_costs(const tr_assigner *s, const tr_batch *batch)
     }
 }
 
-/* Adds packs of cost 0, so that ranks get equally many packs. */
+/* Adds packs of cost 0, so that every rank gets the same number of packs. */
 ps_result tr_assigner_assign(tr_assigner *s, const tr_batch *batch,
                              const uint32_t **ranks, ps_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * assigner.h - assign the packs of a batch to ranks.
  *
- * Every rank computes the same assignment, by ps_deal.  The numbers of packs
+ * Every rank computes the same assignment, using ps_deal.  The numbers of packs
  * per rank differ by at most one, and ranks have about equal work.
  *
  * SPDX-License-Identifier: MIT
@@ -20,7 +20,7 @@ tr_assigner *tr_assigner_open(const tr_loader_options *options);
 void tr_assigner_free(tr_assigner *s);
 
 /*
- * Sets *ranks to the rank of each pack of the batch, valid until the next
+ * Sets *ranks to an array with the rank of each pack, valid until the next
  * call.  Returns PS_OK, PS_ERR_ARGUMENT if there are too many packs,
  * PS_ERR_MEMORY or PS_ERR_LIMIT.
  */

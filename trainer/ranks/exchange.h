@@ -4,15 +4,15 @@
  * Each rank reads its own packs, or rank 0 reads all packs.  The packs of all
  * ranks form a batch, ordered by rank.  With --packs=S, all ranks that have
  * packs left in the epoch contribute the same number, except that the first
- * ranks contribute one more if S is not a multiple; if a rank runs out of
- * packs, the others contribute more.  With --sequences=B, every rank
- * contributes its share of B as long as it has sequences.
+ * ranks contribute one more if S is not divisible; if a rank runs out of packs,
+ * the others contribute more.  With --sequences=B, every rank contributes its
+ * share of B until it runs out of sequences.
  *
  * An exchange has four phases.  All ranks take part in each phase:
  *
  *   offer  the number of packs that each rank has read, or its failure
  *   table  the lengths and a digest of every pack; from these every rank
- *          computes the assignment, and how much moves between any two ranks
+ *          computes the assignment, and the amount that ranks send each other
  *   ready  whether each rank has memory for the packs that it receives
  *   trade  the packs that move
  *

@@ -81,7 +81,7 @@ static bool some_have_more(const tr_exchange *x)
     return more;
 }
 
-/* Reads this rank's share, or to the end of the epoch. */
+/* Reads this rank's share, or up to the end of the epoch. */
 static void read_part(tr_exchange *x)
 {
     const uint32_t packs = x->options->packs;
@@ -109,8 +109,8 @@ static void read_part(tr_exchange *x)
 
 /*
  * With --sequences, each rank contributes its share, or fewer at the end of the
- * epoch.  Other ranks cannot make up for the rest, because their next pack
- * might have too many sequences.
+ * epoch.  Other ranks cannot supply the rest, because their next pack might
+ * have too many sequences.
  */
 static void read_batch(tr_exchange *x)
 {
@@ -190,8 +190,8 @@ static void list_ours(tr_exchange *x)
 }
 
 /*
- * All ranks see an invalid offer or table, and end.  The ready phase reports
- * lack of memory, which is local.
+ * All ranks see an invalid offer or table, and end.  Lack of memory is local
+ * and is reported in the ready phase.
  */
 static bool make_table(tr_exchange *x)
 {
@@ -210,7 +210,7 @@ static bool make_table(tr_exchange *x)
 
 /* ---- Packs ---- */
 
-/* Number of numbers that this rank receives. */
+/* Size of the packs that this rank receives, in numbers. */
 static uint64_t arrivals(const tr_exchange *x)
 {
     uint64_t n = 0;

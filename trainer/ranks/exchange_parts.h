@@ -61,7 +61,7 @@ struct tr_exchange {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t begun, made; /* numbers of exchanges */
+    uint64_t begun, made; /* counts of exchanges */
     bool quits;
     uint64_t given; /* batches returned; only the first thread uses it */
     uint64_t limit; /* number of batches that will be requested */

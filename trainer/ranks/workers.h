@@ -31,7 +31,7 @@ typedef struct tr_workers {
     uint32_t ranks;     /* at least 1 */
     uint32_t local;     /* number of lower ranks on this machine */
     tr_workers_sums *sums; /* sums in progress */
-    tr_workers_second *second; /* for the second threads */
+    tr_workers_second *second; /* for the second thread */
     bool has_second;        /* true if MPI supports calls from two threads */
 } tr_workers;
 
@@ -72,7 +72,7 @@ tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
                                     uint64_t digest);
 
 /*
- * Only the second threads may call these functions, which sleep while they
+ * Only a rank's second thread may call these functions, which sleep while they
  * wait.
  *
  * Gathers `bytes` from each rank, in rank order.  This rank's bytes must
@@ -82,14 +82,14 @@ void tr_workers_gather(const tr_workers *w, void *all, size_t bytes);
 
 /*
  * The number of items sent to or received from each rank, and the index of the
- * first.  All are at least 0, and each begin + count is below 2^31.
+ * first item.  All are at least 0, and each begin + count is below 2^31.
  */
 typedef struct tr_workers_parts {
     int *count;
     int *begin;
 } tr_workers_parts;
 
-/* Gathers parts->count items from each rank.  This rank's must be in place. */
+/* Gathers parts->count[i] items from rank i.  Our items must be in place. */
 void tr_workers_gather_parts(const tr_workers *w, void *all,
                              const tr_workers_parts *parts, size_t item_bytes);
 

@@ -25,7 +25,7 @@ struct tr_workers_sums {
 };
 
 struct tr_workers_second {
-    MPI_Comm ranks; /* duplicate, which keeps messages apart */
+    MPI_Comm ranks; /* duplicate, to separate the messages */
 };
 
 /* Makes all collective calls before any call that can fail on a single rank. */

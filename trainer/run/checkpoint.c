@@ -5,7 +5,7 @@
  * moments, second moments, the input positions of other ranks if each reads its
  * own shards, and an XXH3 digest of everything before the digest.  The header
  * is little-endian; weights and moments are in the machine's format.  A file
- * from a machine with another number format is rejected.
+ * from a machine with a different number format is rejected.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -134,10 +134,10 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
         return tr_error(err, PS_ERR_MAGIC, "not a checkpoint");
     if (load_u32(head + AT_VERSION) != LAYOUT)
         return tr_error(err, PS_ERR_UNSUPPORTED,
-                        "unsupported version of a checkpoint");
+                        "unsupported checkpoint version");
     if (probe != PROBE || load_u32(head + AT_REAL_BYTES) != sizeof(real))
         return tr_error(err, PS_ERR_UNSUPPORTED,
-                        "saved by another type of machine or build");
+                        "saved by a different type of machine or build");
     if (load_u32(head + AT_SETTINGS_BYTES) >= CHECKPOINT_SETTINGS)
         return tr_error(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;

@@ -127,12 +127,12 @@ static const option_entry entries[] = {
      COUNT(rate.total, 0)},
     {0, "power", "X", "exponent of the decay to 0; 1: linear (default: 1)",
      POSITIVE(rate.power)},
-    {0, "beta1", "X", "LAMB's decay of mean gradients (default: 0.9)",
+    {0, "beta1", "X", "decay of LAMB's mean of gradients (default: 0.9)",
      BELOW_1(lamb.beta1)},
-    {0, "beta2", "X", "LAMB's decay of mean squares (default: 0.999)",
+    {0, "beta2", "X", "decay of LAMB's mean of squares (default: 0.999)",
      BELOW_1(lamb.beta2)},
     {0, "factor", "X",
-     "exponent of both; 0: sequences per pack in each step\n"
+     "exponent of the betas; 0: sequences per pack in a step\n"
      "(default: 0; 1 with --sequences)",
      POSITIVE(factor)},
     {0, "decay", "X", "weight decay (default: 0.01)", SHARE(lamb.decay)},
@@ -143,13 +143,13 @@ static const option_entry entries[] = {
 
     /* The run. */
     {0, "save", "FILE", "write checkpoints to FILE", OPTION_TEXT(conf, save)},
-    {0, "save-every", "N", "also write one after every N steps",
+    {0, "save-every", "N", "also write one every N steps",
      COUNT(save_every, 1)},
     {0, "resume", NULL, "continue from the checkpoint, if there is one",
      OPTION_FLAG(conf, resume)},
     {0, "report", "N", "print a line every N steps (default: 10)",
      COUNT(report, 1)},
-    {0, "stats", "WORD", "print lines as text or json (default: text)",
+    {0, "stats", "WORD", "format of these lines: text or json (default: text)",
      WORDS(stats, stats)},
     {0},
 };
@@ -254,7 +254,7 @@ static const char *check(conf *c)
     if (c->loader.packs == 0 && c->loader.sequences == 0)
         c->loader.packs = 16;
     if (c->model.hidden % c->model.heads != 0)
-        return "--heads does not divide --hidden";
+        return "--hidden must be a multiple of --heads";
     if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
         return "--total must be greater than --warmup";
     if (c->save != NULL && *c->save == '\0')

@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One step or several steps, whose losses are then summed. */
+/* One step, or several steps with their losses summed. */
 typedef struct report_step {
     uint64_t step;      /* number of the last step */
     uint64_t sequences; /* since the start, including the last step */
     double loss, mlm, nsp;
     double gradient; /* norm of the gradient */
     double rate;
-    /* Counts in these steps: `rows` includes padding, `learnt` is sequences. */
+    /* In these steps: `rows` includes padding, `learnt` counts sequences. */
     uint64_t packs, tokens, rows, learnt;
     double seconds;   /* duration of these steps */
     double processor; /* processor time of all threads, in seconds */

@@ -23,7 +23,7 @@ static bool look(const char *input, struct stat *st)
     return stat(input, st) == 0;
 }
 
-/* True for the same file.  Files that do not exist are compared by name. */
+/* True for two names of one file.  Missing files are compared by name. */
 static bool is_same(const char *name, const char *input)
 {
     struct stat ours, its;

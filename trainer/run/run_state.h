@@ -21,10 +21,10 @@ typedef struct run_state {
     atomic_file file;
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* counters after the last complete step */
-    tr_input_position *positions; /* with shards: ranks after rank 0 */
+    tr_input_position *positions; /* of ranks 1 and up, with shards */
     uint32_t n_positions;
     uint64_t saved; /* number of steps when the file was written */
-    bool failed;    /* true after a reported failure of file or device */
+    bool failed;    /* a failure of the file or device was reported */
 } run_state;
 
 /*

@@ -5,8 +5,8 @@
  * threads of libraries, so it does not reliably interrupt a wait of the main
  * thread.  The handler therefore notifies a dedicated thread.  That thread
  * blocks all signals, so that the handler runs in the main thread before the
- * main thread continues: a signal that arrives before the end of the input is
- * then known.
+ * main thread continues: a signal that arrives before the end of the input has
+ * then been recorded.
  *
  * SPDX-License-Identifier: MIT
  */

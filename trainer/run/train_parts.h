@@ -67,7 +67,7 @@ int train_fail_loader(const training *t, const ps_error *err);
 
 /*
  * Returns STATUS_OK if all ranks succeeded with the same digest.  Otherwise,
- * all ranks end with the status of the lowest rank that failed, and this rank
+ * all ranks end with the status of the lowest rank that failed, and that rank
  * prints its message.  Every failure passes through here before the next joint
  * operation, so no rank waits for a rank that has ended.
  */
@@ -119,14 +119,14 @@ double train_clock(clockid_t clock);
  * Waits for the queued steps.  After a failure, the model and state.run are as
  * after the last successful step.  If the device itself has failed, nothing can
  * be saved, which is reported once.  Only the main thread may call this,
- * because it calls MPI_Abort if a device has failed that other ranks wait for.
+ * because it calls MPI_Abort if a device that other ranks wait for has failed.
  */
 int train_settle(training *t);
 
 /* Reports `what`, or the failure of the device that caused it. */
 int train_fail_memory(training *t, const char *what);
 
-/* Prints the unprinted steps.  This can block, if the reader is slow. */
+/* Prints the unprinted steps.  This can block if the reader is slow. */
 int train_print(training *t);
 
 /* The shutdown_action of a run, while the main thread waits or prints. */

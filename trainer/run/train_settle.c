@@ -85,7 +85,7 @@ int train_fail_memory(training *t, const char *what)
 
 /* ---- Printing ---- */
 
-/* Reports a failed write, except after SIGPIPE, by which main() ends. */
+/* Reports a failed write.  After SIGPIPE, main() ends by it instead. */
 static int fail_stdout(void)
 {
     shutdown_now();

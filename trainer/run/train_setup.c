@@ -58,7 +58,7 @@ static int check_graphs(const training *t)
 
 /*
  * Rank 0 saves for all ranks.  mpirun passes a signal to all ranks, and kills
- * rank 0 as soon as another rank ends by the signal.  The other ranks therefore
+ * rank 0 as soon as the signal ends another rank.  The other ranks therefore
  * catch the signal and continue.
  */
 static int set_ranks(training *t)

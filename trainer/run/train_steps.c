@@ -58,7 +58,7 @@ static void count_step(training *t, const report_step *step)
         .idle = tr_loader_counts(t->loader).targets == 0};
 }
 
-/* True after every `every` steps, never if it is 0. */
+/* True every `every` steps; never if `every` is 0. */
 static bool is_due(const training *t, uint64_t every)
 {
     return every > 0 && t->now.steps % every == 0;

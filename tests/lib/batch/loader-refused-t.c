@@ -262,7 +262,7 @@ static void test_waiting(void **state)
 {
     given g = make_stream();
 
-    (void)alarm(600); /* in place of a hang */
+    (void)alarm(600); /* instead of a hang */
     for (uint32_t blocks = 0; blocks <= 5; blocks++)
         for (unsigned n = 0; n < 4; n++)
             check_waiting(&g,

@@ -16,7 +16,7 @@ typedef struct plan {
     input_kind kind;
     ps_loader_options o;
     uint64_t start;
-    uint32_t places; /* of each pack in PS_VIEW_STATIC */
+    uint32_t places; /* slots of each pack in PS_VIEW_STATIC */
 } plan;
 
 static uint32_t ranks_of(const plan *p)

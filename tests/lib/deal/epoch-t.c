@@ -1,6 +1,6 @@
 /*
- * epoch-t.c - the order of an epoch has each number once, never changes, and
- * is uniformly random.
+ * epoch-t.c - the order of an epoch contains each number once, never changes,
+ * and is uniformly random.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -30,7 +30,7 @@ typedef struct stand {
     uint32_t capacity;
     ps_units units;
     double *count; /* by length in units */
-    double *in_window; /* the same of those held, in learning or a load */
+    double *in_window; /* same, of held sequences, in learning or a load */
     uint32_t *held;
     uint32_t *came;
     uint32_t n_held;
@@ -107,7 +107,7 @@ static void count_held(stand *s)
         s->in_window[ps_units_round(&s->units, l)] += s->held[l];
 }
 
-/* Learns from the arrivals, and recounts the waiting sequences as it must. */
+/* Learns from the arrivals, and recounts the waiting sequences, as required. */
 static void learn(stand *s)
 {
     count_held(s);

@@ -283,7 +283,7 @@ static void test_refused(void **state)
         uint64_t number;
         size_t width;
     } numbers[] = {
-        {AT_COUNTS, 1, 8}, /* as a double the smallest one above 0 */
+        {AT_COUNTS, 1, 8}, /* as a double, the smallest above 0 */
         {AT_COUNTS + 3 * row, 1, 4},
         {AT_COUNTS + 3 * row, UINT32_MAX, 4},
         {AT_FEW, 2, 4},

@@ -90,14 +90,14 @@ static void few(uint32_t *to, size_t n, uint32_t capacity)
 /* ---- The grid ---- */
 
 /*
- * Gaps in percentage points of efficiency, by depth and then window.  Those
+ * Gaps in percentage points of efficiency, by depth and then window.  The gaps
  * of the comb and of few lengths vary by up to 0.1 with the seed, so they are
  * means of eight runs or more.
  */
 static const struct cell {
     const char *name;
     draw_stream *draw; /* NULL: lognormal */
-    double part;       /* of a capacity, the median */
+    double part;       /* median, as a part of the capacity */
     double deviation;  /* 0: the heavy one */
     lengths_shape shape;
     uint32_t capacity;

@@ -60,7 +60,7 @@ static void test_waits_for_a_full_window(void **state)
                            .max_delay = UINT64_MAX};
     driver d;
 
-    for (size_t p = 0; p < 4; p++) { /* those that look at the window */
+    for (size_t p = 0; p < 4; p++) { /* policies that use the window */
         o.policy = policies[p];
         open_run(&d, &o);
         take_record(&d, 7);

@@ -17,7 +17,7 @@
 /* Candidates for a pack's first sequence: that many of the oldest. */
 #define FIRSTS 128
 #define FIRST_PART 8
-#define AGE 10 /* parts of 2^20 of the capacity for a place */
+#define AGE 10 /* parts of 2^20 of the capacity per position */
 
 /* Rest of a pack that a pair may fill, in mean lengths. */
 #define PAIR_MEANS 3

@@ -27,7 +27,7 @@ typedef struct stand {
     uint32_t capacity;
     uint32_t span; /* of a full window */
     uint64_t now;
-    uint64_t epoch; /* when scores were last made anew */
+    uint64_t epoch; /* when scores were last recomputed */
     uint32_t placed[MAX_PLACED];
     uint32_t n;
 } stand;

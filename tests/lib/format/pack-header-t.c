@@ -221,7 +221,7 @@ static void test_dtype(void **state)
         "'offsets':[0,8,12,],'itemsize':16}\n");
 }
 
-/* An entry of the table as packstream(5) gives it. */
+/* An entry of the table as packstream(5) defines it. */
 static void check_entry(const unsigned char *entry, const char *name,
                         unsigned type, unsigned kind, unsigned element,
                         unsigned source, uint32_t offset, uint64_t fill)
@@ -445,7 +445,7 @@ static void test_numbers(void **state)
     expect(AT_PAD, 65536 + 3, 4, PS_ERR_CORRUPT);
 }
 
-/* Built-in fields in other places than every stream has them. */
+/* Built-in fields whose layout differs from that of every stream. */
 static void test_moved_fields(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);

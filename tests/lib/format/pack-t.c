@@ -88,7 +88,7 @@ static const struct {
     size_t at;
     uint64_t value;
     size_t bytes;
-    bool by_check; /* it is not the reader that finds it */
+    bool by_check; /* found by ps_pack_check, not by the reader */
 } faults[] = {
     {IN_BLOCK, 0, 0, 1, false}, /* magic */
     {IN_BLOCK, 4, 1, 4, false}, /* END, too early */

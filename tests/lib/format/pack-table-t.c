@@ -208,7 +208,7 @@ static void test_dtypes(void **state)
     h = make_header();
     h.data[AT_DTYPE + n] = ' ';
     decode(&h, &info, PS_ERR_CORRUPT);
-    h.data[AT_MINOR] = 1; /* how a later version writes it is its affair */
+    h.data[AT_MINOR] = 1; /* a later version may write it differently */
     decode(&h, &info, PS_OK);
     assert_int_equal(strlen(info.dtype), n + 1);
     memset(h.data + AT_DTYPE, 'x', 2040);
@@ -340,7 +340,7 @@ static void test_sources(void **state)
 {
     expect_u8(LABELS, SOURCE, 2, PS_ERR_CORRUPT);  /* that is score's */
     expect_u8(LABELS, SOURCE, 6, PS_ERR_CORRUPT);  /* leaves a hole */
-    expect_u8(LABELS, SOURCE, 23, PS_ERR_CORRUPT); /* the last there is */
+    expect_u8(LABELS, SOURCE, 23, PS_ERR_CORRUPT); /* the last that exists */
     expect_u8(LABELS, SOURCE, 24, PS_ERR_CORRUPT); /* beyond it */
     expect_u8(LABELS, SOURCE, 255, PS_ERR_CORRUPT);
     expect_u8(TOKENS, SOURCE, 6, PS_ERR_CORRUPT);  /* no user's channel */

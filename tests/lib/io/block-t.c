@@ -1,5 +1,5 @@
 /*
- * block-t.c - input blocks are reused, and last as long as they are held; and
+ * block-t.c - input blocks are reused, and stay valid while they are held; and
  * pools and sinks that run out of memory.
  *
  * SPDX-License-Identifier: MIT
@@ -43,7 +43,7 @@ static ps_block *take_held(ps_pool *pool)
     return b;
 }
 
-/* Writes all of it and its headroom, so that a sanitizer checks the bounds. */
+/* Writes the block and its headroom, so that a sanitizer checks the bounds. */
 static void paint(ps_block *b, int color)
 {
     memset(b->bytes - PS_BLOCK_HEADROOM, color, ALL);

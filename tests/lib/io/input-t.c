@@ -413,7 +413,7 @@ static void test_failing_hook(void **state)
 
 static void test_read_errors(void **state)
 {
-    /* A directory, and a closed one with a number that no other gets. */
+    /* A directory, and a closed descriptor whose number is not reused. */
     const int fds[] = {open(".", O_RDONLY), fcntl(1, F_DUPFD, 200)};
 
     assert_true(fds[0] >= 0 && fds[1] >= 200);

@@ -39,7 +39,7 @@ static const ps_output_finalizer finalizer = {finalize, follow, &n_followed};
 
 /* Every kind of sink. */
 static const ps_output_options kinds[] = {
-    PLAIN(0), PLAIN(1), PLAIN(3), /* one is enough for it */
+    PLAIN(0), PLAIN(1), PLAIN(3), /* one thread is enough */
     PACKED(0, 0), PACKED(1, 0), PACKED(3, 0),
     /* many frames, and more than a table can list */
     PACKED(0, 1000), PACKED(0, UINT32_MAX),

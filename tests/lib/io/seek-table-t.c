@@ -53,7 +53,7 @@ static bytes encode(ps_seek_table *table)
 static ps_result decode(const bytes *b, uint64_t before,
                         ps_seek_table **table, ps_error *err)
 {
-    bytes copy = {0}; /* exactly as large, for the sanitizer's sake */
+    bytes copy = {0}; /* of exact size, for the sanitizer */
     ps_result r;
 
     copy.data = must_alloc(b->size);

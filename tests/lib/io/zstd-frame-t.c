@@ -75,7 +75,7 @@ static void check_frame(ps_compressor *maker, size_t n)
     assert_ok(open_frame(&frame, back, n, &err), &err);
     if (n > 0)
         assert_memory_equal(back, plain.data, n);
-    if (n > 0) /* the room that is given is never overrun */
+    if (n > 0) /* the given buffer is never overrun */
         assert_result(open_frame(&frame, back, n - 1, &err), PS_ERR_CORRUPT,
                       &err);
     assert_result(open_frame(&frame, back, n + 1, &err), PS_ERR_CORRUPT,

@@ -236,7 +236,7 @@ static void test_empty_blocks(void **state)
         ps_result result;
         uint64_t tokens;
     } frames[] = {
-        /* 256 bytes, it says; none */
+        /* claims 256 bytes, has none */
         {{0x40, 0, 0, 0, 5, 0, 0}, 7, PS_ERR_CORRUPT, 0},
         {{0x40, 0, 0, 0, 1, 0, 0}, 7, PS_ERR_CORRUPT, 0},
         /* None. */

@@ -91,7 +91,7 @@ static bool is_known(ps_result r)
            r == PS_ERR_UNSUPPORTED || r == PS_ERR_LIMIT;
 }
 
-/* Continues for as long as it can. */
+/* Continues as far as possible. */
 static void use(subject *s, ps_packer *p, uint64_t from)
 {
     ps_result r = PS_OK;

@@ -17,7 +17,7 @@ static const char note[] = "a note";
 
 /*
  * Puts sequences `from` to `to`; those up to `again` are repeated input.  With
- * `drains`, the packer is drained after every that many of the others.
+ * `drains`, the packer is drained after every `drains` new sequences.
  */
 static void put_some(ps_packer *p, const corpus *c, uint32_t from, uint32_t to,
                      uint32_t again, uint32_t drains)

@@ -173,7 +173,7 @@ static void test_refused(void **state)
 
 /* ----------------------------------------------------- streams and states */
 
-/* All packs of a corpus, stopped and resumed after `at` sequences if not 0. */
+/* All packs of a corpus, stopped and resumed after `at` sequences unless 0. */
 static bytes packs_with(const corpus *c, const ps_packer_options *o,
                         uint32_t at)
 {

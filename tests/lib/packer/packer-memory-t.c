@@ -19,7 +19,7 @@
 #include "lib-alloc.h"
 
 #define SEQUENCES 20000
-#define TOKENS (UINT64_C(1) << 26) /* of a stream, at most */
+#define TOKENS (UINT64_C(1) << 26) /* maximum per stream */
 
 /* Sequences of lengths, each a worst case in some way. */
 enum kind { FULL, ONE, HALF, RISING, MIXED, KINDS };
@@ -86,7 +86,7 @@ static const ps_packer_options sets[] = {
     {.capacity = 8192, .policy = PS_POLICY_CONCAT},
 };
 
-/* Puts sequences `from` up to `to`, not included. */
+/* Puts sequences `from` to `to` - 1. */
 static void put_kind(ps_packer *p, int kind, uint32_t from, uint32_t to)
 {
     static const unsigned char zeros[4 << 20];

@@ -1,6 +1,5 @@
 /*
- * list-t.c - plans as lists of strategies, and what a check of one
- * finds.
+ * list-t.c - plans as lists of strategies, and the faults that a check finds.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
  * oracle-t.c - on the published histograms, the published algorithms make the
- * packs of their authors' program.
+ * same packs as their authors' program.
  *
  * The histograms and the expected numbers are not part of the project.  They
  * are read from the folder SHARED_DATA, or from ../shared/data beside the

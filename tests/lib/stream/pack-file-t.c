@@ -268,7 +268,7 @@ static void test_no_regular_file(void **state)
     ps_pack_file_free(NULL);
 }
 
-/* Consecutive heads: those before the cut are returned, the others not. */
+/* Consecutive heads: those before the cut are returned, the others are not. */
 static void try_shrunk(size_t into)
 {
     bytes b = make_pack_stream(3000, 3, 2);

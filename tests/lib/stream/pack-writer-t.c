@@ -195,7 +195,7 @@ static bytes write_joined(ps_pack_file *file, const expected *e, uint32_t n,
     return b;
 }
 
-/* Each stream of a file has its own header and totals, and so has its share. */
+/* Each stream of a file has its own header and totals; so does its share. */
 static void test_streams(void **state)
 {
     static const uint32_t windows[] = {9, 4, 5};

@@ -251,7 +251,7 @@ static void test_flush_of_framed(void **state)
                   &err);
 }
 
-/* Lengths of a first record of which almost nothing follows. */
+/* Lengths of a first record that is cut almost at its start. */
 static void test_false_lengths(void **state)
 {
     static const struct {
@@ -260,9 +260,9 @@ static void test_false_lengths(void **state)
         ps_result wanted;
     } cases[] = {
         {UINT32_MAX, UINT32_MAX, PS_ERR_LIMIT},
-        /* To pass over them, they must come. */
+        /* They must arrive to be skipped. */
         {UINT32_MAX, UINT32_MAX - 1, PS_ERR_TRUNCATED},
-        /* 2^27 u16 tokens may be held if they come, one more may not. */
+        /* 2^27 u16 tokens may be held if they arrive; one more may not. */
         {PS_MAX_SEQUENCE_BYTES / 2, UINT32_MAX, PS_ERR_TRUNCATED},
         {PS_MAX_SEQUENCE_BYTES / 2 + 1, UINT32_MAX, PS_ERR_LIMIT},
     };

@@ -91,7 +91,7 @@ static void test_framed(void **state)
     assert_same_bytes(&written, &wanted);
 }
 
-/* Writes samples `from` to `to`, not included. */
+/* Writes samples `from` to `to` - 1. */
 static void put_samples(ps_token_writer *w, const corpus *c, uint32_t from,
                         uint32_t to)
 {
@@ -207,7 +207,7 @@ static void test_refused_lengths(void **state)
     }
 }
 
-/* Up to 65536 different lengths LENGTHS is written; with one more it is not. */
+/* LENGTHS is written for up to 65536 different lengths, but not for more. */
 static void test_most_lengths(void **state)
 {
     unsigned char *payload;

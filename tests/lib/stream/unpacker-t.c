@@ -34,7 +34,7 @@ static void close_unpacker(opened *o)
     (void)close(o->fd);
 }
 
-/* The end is reached, and stays so. */
+/* The end is reached, and is returned repeatedly. */
 static void expect_end(opened *o)
 {
     ps_sequence s;

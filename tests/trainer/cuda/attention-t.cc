@@ -146,7 +146,7 @@ static void test_dropout(const rig &r)
        "%s: of all weights, %zu are dropped as the CPU does", r.name, dropped);
 }
 
-/* Bits of a span's rows, among others and alone. */
+/* Compares the bits of a span's rows among other spans and alone. */
 static bool same_rows(const problem &p, size_t from, const answer &x,
                       const problem &q, size_t to, const answer &y, size_t n)
 {
@@ -330,7 +330,7 @@ static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
                t_keys * asked);
 }
 
-/* If the kernels run so far were built with counters. */
+/* Checks bytes, if the kernels run so far were built with counters. */
 static void test_all_bytes(const rig &r)
 {
     if (hostcuda_counts("attention_forward_kernel").read == 0) {

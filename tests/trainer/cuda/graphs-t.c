@@ -3,7 +3,7 @@
  * to steps whose kernels are launched one by one.  Counts graphs, too.
  *
  * Batches of one kind share only their shape.  Steps are queued without
- * waiting, so a replay that reused another step's batch, seed or rate shows.
+ * waiting, so a replay with another step's batch, seed or rate would show.
  *
  * SPDX-License-Identifier: MIT
  */

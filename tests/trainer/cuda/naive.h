@@ -1,5 +1,5 @@
 /*
- * naive.h - attention on unpadded rows as plain loops in double, as reference.
+ * naive.h - reference attention on unpadded rows, as plain loops in double.
  *
  * SPDX-License-Identifier: MIT
  */

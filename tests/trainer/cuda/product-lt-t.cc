@@ -1,5 +1,5 @@
 /*
- * product-lt-t.cc - products by product_lt.cu, with tests/hostcuda instead of
+ * product-lt-t.cc - products of product_lt.cu, with tests/hostcuda instead of
  * cuBLASLt: their numbers, cached plans, and failures.  The last part tests the
  * errors of the emulation.
  *
@@ -84,7 +84,7 @@ static void test_plans(const rig &r)
        objects());
 }
 
-/* Products that differ in nothing that determines the plan share it. */
+/* Products share a plan if they agree in everything that determines it. */
 static void test_shapes(const rig &r)
 {
     const unsigned before = hostcuda_lt_counts().heuristics;

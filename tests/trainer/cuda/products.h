@@ -64,7 +64,7 @@ static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
     return same(y.back(), after, 2 * r.near) && good;
 }
 
-/* GELU followed by a layer, of which dy W is d. */
+/* GELU followed by a layer whose dy W is d. */
 static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
                                     size_t rows, const array &dy, numbers d)
 {

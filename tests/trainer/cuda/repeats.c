@@ -4,10 +4,9 @@
  * usage: repeats FILE PACKS ROWS STEPS
  *
  * Batches of PACKS packs are stripped of their padding as ROWS (padded,
- * stripped, unpadded) selects, rounded up, staged, and made into a step, in
- * which nothing is computed.  Prints how many of STEPS are graphs, and how much
- * rounding adds.
- * SPDX-License-Identifier: MIT
+ * stripped, unpadded) selects, rounded up, staged, and made into a step that
+ * computes nothing.  Prints how many of STEPS are graphs, and how much rounding
+ * adds.  SPDX-License-Identifier: MIT
  */
 #include <inttypes.h>
 #include <stdio.h>

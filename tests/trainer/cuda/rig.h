@@ -2,7 +2,7 @@
  * rig.h - a device under test: arrays in its memory, compared with numbers in
  * double.
  *
- * The same on a GPU and with tests/hostcuda: everything goes through ops.h.
+ * It uses only ops.h, so it works on a GPU and with tests/hostcuda.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,7 +56,7 @@ static inline int done(void)
 
 /*
  * True unless LONG is set: use small sizes.  Sanitizers, and all orders of
- * threads except one, would take too long with others.
+ * threads except one, would take too long with larger ones.
  */
 static inline bool is_short(void)
 {

@@ -1,7 +1,7 @@
 /*
- * sdpa-t.cc - attention by cuDNN (sdpa.cc): numbers compared with plain loops,
- * dropout, and buckets.  With the emulation in tests/hostcuda also cached plans
- * and failures; the last part tests the errors of the emulation.
+ * sdpa-t.cc - attention with cuDNN (sdpa.cc): numbers compared with plain
+ * loops, dropout, and buckets.  With the emulation in tests/hostcuda also
+ * cached plans and failures; the last part tests the errors of the emulation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@
 
 /* ---- Results of cuDNN ---- */
 
-/* A device that attends by cuDNN; `rate` is the dropout of its model. */
+/* A device whose attention uses cuDNN; `rate` is the model's dropout. */
 static rig open_cudnn(size_t heads, size_t width, double rate)
 {
     const rig r = open_rig(TR_BF16);
@@ -204,7 +204,7 @@ static void test_numbers(size_t heads, size_t width)
 
 /*
  * With unit vectors as values and as d_out, out and the gradient of values are
- * the softmax after dropout: forward and backward drop the same.
+ * the softmax after dropout: forward and backward drop the same scores.
  */
 static void test_dropout(void)
 {
@@ -583,7 +583,7 @@ struct call {
     }
 };
 
-/* The graph is refused with a message that contains `why`, or its execution. */
+/* The graph or its execution is refused; the message contains `why`. */
 static void refused(const char *why, fe::error_t (*spoilt)(call &))
 {
     call c;

@@ -161,7 +161,7 @@ struct norm_arrays {
     }
 };
 
-/* True if these places dropped all of a bias and of its gradient. */
+/* True if a bias and its gradient were dropped exactly as at these places. */
 static bool is_dropped_by(const std::vector<int32_t> &place,
                           const norm_arrays &n)
 {
@@ -596,7 +596,7 @@ static void test_no_device(void)
     hostcuda_fail(NULL);
 }
 
-/* alloc() may then be called for less. */
+/* After alloc() has failed, a smaller block can still be allocated. */
 static void test_memory(void)
 {
     const rig r = open_rig(TR_FLOAT);

@@ -1,5 +1,5 @@
 /*
- * activations.c - values kept from a forward pass to its backward pass.
+ * activations.c - values that a forward pass keeps for its backward pass.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -143,8 +143,8 @@ void bert_activations_free(bert_activations *a)
 
 /*
  * Grows the block to at least `bytes`; its contents are lost.  It grows by half
- * if memory allows, so that slowly growing batches do not reallocate every
- * time.
+ * its size if memory allows, so that slowly growing batches seldom cause a
+ * reallocation.
  */
 static bool grow(bert_activations *a, size_t bytes)
 {

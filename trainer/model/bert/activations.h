@@ -1,5 +1,5 @@
 /*
- * activations.h - values kept from a forward pass to its backward pass.
+ * activations.h - values that a forward pass keeps for its backward pass.
  *
  * All arrays share one block of device memory, which grows to fit the largest
  * batch.  A void * points to values (see ops.h).
@@ -18,7 +18,7 @@ typedef struct bert_layer_kept {
     void *attend;             /* attention_kept() bytes for all rows */
     void *context;            /* hidden: output of attention */
     tr_norm_kept attention;   /* the norm after attention */
-    void *middle;             /* hidden: output of that norm */
+    void *middle;             /* hidden: output of the norm */
     void *up;                 /* intermediate: before GELU */
     void *gelu;               /* intermediate: after GELU */
     tr_norm_kept output;      /* the norm after the feed-forward network */

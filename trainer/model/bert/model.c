@@ -152,7 +152,7 @@ void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how)
     model->graph_mode = how;
 }
 
-/* Returns the rows of a batch that are computed, or NULL if out of memory. */
+/* Returns the batch with only the rows to compute; NULL if out of memory. */
 static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
                                tr_rows rows)
 {
@@ -201,7 +201,7 @@ static tr_norm embedding_norm(const bert_params *p)
     return bert_params_norm(p, BERT_EMBEDDING_GAIN, BERT_EMBEDDING_BIAS);
 }
 
-/* The input of a layer.  For layer = config.layers, the encoder's output. */
+/* The input of a layer; if layer is config.layers, the encoder's output. */
 static const void *input_of(const bert_model *model, uint32_t layer)
 {
     const bert_activations *const a = &model->activations;

@@ -49,9 +49,9 @@ typedef struct bert_model bert_model;
 
 /*
  * Creates a model.  Weights are drawn from a normal distribution with standard
- * deviation 0.02, truncated at two deviations; biases are 0, gains 1.  They
- * depend on the seed alone.  Returns NULL if out of memory or if the config is
- * invalid.  The device must outlive the model.
+ * deviation 0.02, truncated at two deviations; biases are 0, gains 1.  The
+ * weights depend on the seed alone.  Returns NULL if out of memory or if the
+ * config is invalid.  The device must outlive the model.
  */
 bert_model *bert_model_open(tr_device *device, const bert_config *config,
                             uint64_t seed);
@@ -62,10 +62,10 @@ size_t bert_model_tensors(const bert_model *model);
 const bert_tensor *bert_model_tensor(const bert_model *model, size_t i);
 
 /*
- * Host copies of the arenas, bert_model_numbers() numbers each, valid as long
- * as the model.  fetch() copies the weights from the device, fetch_gradients()
- * the gradients, and store() copies the weights to the device.  Call them on
- * the CPU too, where the copies are the arenas themselves.
+ * Host copies of the arenas, bert_model_numbers() numbers each, valid until the
+ * model is freed.  fetch() copies the weights from the device,
+ * fetch_gradients() the gradients, and store() copies the weights to the
+ * device.  Call them on the CPU too, where the copies are the arenas.
  */
 size_t bert_model_numbers(const bert_model *model);
 real *bert_model_weights(bert_model *model);
@@ -86,7 +86,7 @@ real *bert_model_device_gradients(const bert_model *model);
 size_t bert_model_buckets(const bert_model *model);
 bert_bucket bert_model_bucket(const bert_model *model, size_t i);
 
-/* Makes backward call `done` as soon as bucket i is complete. */
+/* Makes backward call `done` for each bucket i as soon as it is complete. */
 typedef void bert_bucket_done(void *context, size_t i);
 void bert_model_watch(bert_model *model, bert_bucket_done *done,
                       void *context);
@@ -103,8 +103,8 @@ typedef struct bert_step {
  * Queues the forward pass of a padded batch and keeps the activations for
  * bert_model_backward().  The loss is the weighted sum of the negative
  * log-likelihoods of masked tokens and next-sentence labels; the device's
- * finish() reports it.  Returns false if there is no memory for the
- * activations, which grow to the largest batch.
+ * finish() reports it.  Returns false if out of memory for the activations,
+ * which grow to fit the largest batch.
  */
 bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step);
@@ -129,7 +129,7 @@ void bert_model_backward(bert_model *model);
 /*
  * Copy results of the last forward: the encoder's output (n_rows x hidden
  * values, as the device stores them), and the unweighted losses of masked
- * tokens and of sequences.  All include entries that were added by rounding.
+ * tokens and of sequences.  All include the entries that rounding added.
  */
 void bert_model_hidden(const bert_model *model, void *values);
 void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp);

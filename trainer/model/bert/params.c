@@ -87,7 +87,7 @@ static bool is_shape(const bert_config *c)
            && c->dropout >= 0 && c->dropout < 1;
 }
 
-/* Appends a tensor; false if the total overflows. */
+/* Appends a tensor.  Returns false if the total overflows. */
 static bool append(bert_params *params, const bert_config *config,
                    const char *prefix, const tensor_shape *shape)
 {

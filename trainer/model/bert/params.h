@@ -97,7 +97,7 @@ real *bert_params_gradient(const bert_params *params, size_t tensor);
 
 /*
  * Treats `times` adjacent linear layers as one; `weight` and `bias` are the
- * tensors of the first.
+ * tensors of the first layer.
  */
 tr_linear bert_params_linear(const bert_params *params, size_t weight,
                              size_t bias, size_t times);
