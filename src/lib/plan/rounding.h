@@ -21,7 +21,7 @@ ps_result ps_round(ps_plan *plan, const ps_histogram *h,
                    const ps_lp_input *input, const ps_basis *basis,
                    const double *used, uint64_t *left, ps_error *err);
 
-/* Upper bound, in bytes, on its memory, without the plan. */
+/* Upper bound on the memory of ps_round, in bytes, without the plan. */
 uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth);
 
 #endif
