@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_PIVOT 1e-8 /* smaller pivots are taken for rounding errors */
+#define MIN_PIVOT 1e-8 /* smaller pivots count as rounding errors */
 #define ENTRY_WORK 400.0 /* additions per excess entry, to factor */
 #define STEP_WORK 4.0    /* and per step */
 #define SPARSE 8.0       /* entries per row that are not excess */
