@@ -1,6 +1,5 @@
 /*
- * balance.c - keep the mixture of lengths in the window like that of the
- * stream.
+ * balance.c - keep the mixture of lengths in the window close to the stream's.
  *
  * SPDX-License-Identifier: MIT
  */
