@@ -69,7 +69,7 @@ static bool check_created(const atomic_file *f, temp_file_result r)
         return false;
     default:
         message_error("%s: needed as the temporary file of %s, but exists and "
-                      "is not one: rename or remove it",
+                      "is not a temporary file: rename or remove it",
                       message_name(f->next_name), message_name(f->name));
         return false;
     }

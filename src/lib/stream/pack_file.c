@@ -357,7 +357,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (i >= f->n_streams)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "stream %" PRIu32 " is out of range: the file has "
-                       "%" PRIu32 ", numbered from 0",
+                       "%" PRIu32 " streams, numbered from 0",
                        i, f->n_streams);
     s = &f->streams[i];
     r = read_header(f, s->at, info, err);
