@@ -29,7 +29,7 @@ typedef struct ps_block_output {
     const ps_pack_info *info; /* header of the stream; not owned */
     ps_form form;
     ps_output *output;
-    uint64_t first_pack; /* blocks with only packs below it are not written */
+    uint64_t first_pack; /* blocks with only earlier packs are not written */
     uint32_t n_packs; /* packs in the open block */
     uint32_t n_seqs;  /* sequences of these packs */
     unsigned char *row; /* address of the next row */
@@ -53,7 +53,7 @@ typedef struct ps_block_output {
 } ps_block_output;
 
 /*
- * Upper bound, in bytes, on the memory of an output with up to 2^27 blocks.
+ * Upper bound on the memory of an output with up to 2^27 blocks, in bytes.
  */
 uint64_t ps_block_output_bytes(const ps_pack_info *info,
                                const ps_output_options *options);

@@ -108,7 +108,7 @@ static inline void ps_token_reader_count(ps_token_reader *r, uint32_t n_tok)
 
 /*
  * Adds a sequence to the digest and the length counts of a framed stream.
- * `hash` is that of its payload.  PS_OK, PS_ERR_MEMORY.
+ * `hash` is the hash of its payload.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
                                        uint64_t hash, ps_error *err);
