@@ -12,7 +12,8 @@
  * the old file is not locked.
  *
  * Other programs may ignore the lock.  Before the next file is written, renamed
- * or removed, its identity is compared with that of the file created here.
+ * or removed, its identity is compared with the identity of the file created
+ * here.
  *
  * SPDX-License-Identifier: MIT
  */
