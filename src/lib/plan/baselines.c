@@ -55,9 +55,9 @@ static void add(rows *r, uint64_t n, uint32_t length)
 
 /*
  * Forms batches of `batch` sequences from the longest sequence down; the last
- * batch can be smaller.  To make the padding comparable with that of packs, the
- * number of packs is the number of the batches' tokens, including padding,
- * divided by the capacity and rounded up.  Each strategy is a single sequence.
+ * batch can be smaller.  The number of packs is the token count of the batches,
+ * including padding, divided by the capacity and rounded up, which makes the
+ * padding comparable with packing.  Each strategy is a single sequence.
  */
 ps_result ps_plan_sorted(ps_plan *plan, const ps_histogram *h,
                          ps_algorithm algorithm, const ps_plan_options *o,

@@ -190,7 +190,7 @@ static ps_result finish(bins *s, group *g, ps_error *err)
 
 /*
  * Splits the first `count` packs off the group on top of its heap.  The rest of
- * the group still precedes the next one.
+ * the group still precedes the next group.
  */
 static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
 {

@@ -13,7 +13,7 @@
 /* The greedy search counts sequences in double, which is exact up to this. */
 #define EXACT_COUNTS (UINT64_C(1) << 53)
 
-/* Maximum capacity, tokens.  A greater one would take too much memory. */
+/* Maximum capacity in tokens.  More would take too much memory. */
 #define MAX_CAPACITY (UINT32_C(1) << 18)
 
 /* Value of a sequence besides its tokens: positive favours many per pack. */

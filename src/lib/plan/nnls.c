@@ -8,10 +8,10 @@
  * b, and finds x >= 0 that minimises |w (A x - b)|^2, where the weight w is low
  * for short lengths.  It rounds x and repairs the remainder.  This
  * implementation differs in two ways, for better results:
+ *
  *  - A slot can hold a shorter sequence, so surplus slots of one length replace
  *    missing slots of a shorter one.  A strategy that does not fill the pack is
- *    equivalent to one that does, with a longer slot.
- *    is one that does, with a longer slot.
+ *    equivalent to a full one with a longer slot.
  *  - A pack has a price t: minimise 2 t sum(x) + |w r|^2, where r counts the
  *    sequences without a slot, by length.  Without a price, a fit that needs
  *    many packs would be as good as a fit that needs few.

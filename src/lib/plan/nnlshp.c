@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * nnlshp fits once and uses the integer parts; the remainder is packed
- * by the best of several fast plans.  The published extension, ennlshp, allows
- * padding in strategies, which is always allowed here.  Instead, ennlshp fits
- * the remainder again as long as that yields whole packs: fewer packs, more
- * time.
+ * nnlshp fits once and uses the integer parts; the remainder is packed by the
+ * best of several fast plans.  The published extension, ennlshp, allows padding
+ * in strategies, which is always allowed here.  Instead, ennlshp fits the
+ * remainder again as long as that yields whole packs, which takes more time and
+ * gives fewer packs.
  */
 
 #include <math.h>

@@ -19,7 +19,7 @@
 #define MIN_STRATEGIES 256
 #define MIN_LENGTHS 2048
 
-/* No histogram has sequences for more packs. */
+/* A histogram cannot have enough sequences for more packs. */
 #define MAX_PACKS ((uint64_t)INT64_MAX)
 
 typedef struct strategy {

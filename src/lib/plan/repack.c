@@ -45,7 +45,7 @@
 #define MAX_TRIES 3    /* attempts at the first of these three */
 
 #define FIRST_PART 0.1 /* part of the work for the initial packs */
-#define PATIENCE 0.3   /* part of the work without saving a pack */
+#define PATIENCE 0.3   /* part of the work allowed to save one pack */
 
 /*
  * Limits of a trial: packs and sequences to take apart.  Each of the first
@@ -406,7 +406,7 @@ static void make_packs(repack *r)
 
 /* ---- All packs ---- */
 
-/* Sets *to to `count` sequences of a row, without a pack. */
+/* Sets *to to a kind of `count` sequences of a row, and counts them. */
 static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
 {
     uint32_t length = ps_histogram_length(r->h, row);
@@ -418,7 +418,7 @@ static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
     r->sequences += count;
 }
 
-/* Stores the k-th pack made as pack `at`. */
+/* Stores the k-th new pack at index `at`. */
 static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
                      const uint32_t *sequences)
 {
@@ -544,7 +544,7 @@ static void recreate(repack *r)
     }
     if (r->n_sizes == r->n_ruined)
         return;
-    /* There are fewer packs.  Fill the gaps with the last ones. */
+    /* There are fewer packs.  Fill the gaps with the last packs. */
     for (uint32_t k = r->n_ruined; k-- > r->n_sizes;) {
         uint32_t gap = r->ruined[k];
 

@@ -12,8 +12,8 @@
 
 /*
  * Repeats each column of the basis by the integer part of its count in `used`,
- * and assigns sequences to its slots: to each slot the longest remaining one
- * that fits.  Adds the strategies to the plan and deducts their sequences from
+ * and assigns to each slot of the column the longest remaining sequence that
+ * fits.  Adds the strategies to the plan and deducts their sequences from
  * `left`, which is indexed by the lengths of the histogram.
  * PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
