@@ -151,7 +151,7 @@ static void find_pair(greedy *g, uint32_t c, uint32_t *shorter,
 
 /*
  * Fills a pack whose longest sequence has length k: first with lengths close to
- * an even share of what remains, then with the most valuable pair.
+ * an even share of the space left, then with the most valuable pair.
  */
 static bool build(greedy *g, uint32_t k, ps_column *column)
 {

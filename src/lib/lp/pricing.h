@@ -15,7 +15,7 @@
 typedef struct ps_price_table {
     double *best;    /* [capacity + 1] */
     uint32_t *split; /* part of c for `a`; NONE until computed */
-    uint32_t a;      /* its two parts; none for the first table */
+    uint32_t a;      /* its two parts; unset for the first table */
     uint32_t b;
 } ps_price_table;
 

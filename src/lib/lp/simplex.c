@@ -19,7 +19,7 @@
 void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem)
 {
     /*
-     * The list contains the columns of the basis, as many tried ones, and
+     * The list contains the columns of the basis, as many candidates, and
      * slacks.  A column can temporarily have one entry more.
      */
     uint64_t listed = ps_mem_times((uint64_t)2 * n + 1, (uint64_t)entries + 2);
