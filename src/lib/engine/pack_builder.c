@@ -179,7 +179,7 @@ static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
     return room;
 }
 
-/* Returns the first length that makes best fit leave least, preferring age. */
+/* Returns the length of an old sequence with which best fit wastes least. */
 static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
 {
     const ps_window *w = b->window;

@@ -320,7 +320,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* Chooses the next pack, or the next one of the closing plan. */
+/* Chooses the best pack if one is due, otherwise one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {

@@ -270,7 +270,7 @@ void ps_price_row_save(const ps_price_cuts *c, const double *row,
         ps_save_double(saver, row[u]);
 }
 
-/* NaN fails both comparisons. */
+/* Sets restorer->failed unless 0 <= number <= max, which excludes NaN. */
 double ps_price_number_load(ps_restorer *restorer, double max)
 {
     double number = ps_load_double(restorer);

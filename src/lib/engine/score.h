@@ -6,7 +6,7 @@
  * for the age of the oldest.  Scores are in a table by length and, for large
  * capacities, in another by units, for the value function (value.h).
  *
- * Sequences are placed while a pack is being built; this can be undone.
+ * Sequences are placed while a pack is being built; placing can be undone.
  * When the last sequence of a length is placed, its score becomes NONE.
  *
  * SPDX-License-Identifier: MIT
@@ -68,8 +68,8 @@ void ps_score_forget(ps_score *score);
 void ps_score_refresh(ps_score *score, uint64_t now, uint32_t span);
 
 /*
- * Save and load what does not follow from the window and the prices, which must
- * be loaded first.  Loading fails if the numbers are invalid.
+ * Save and load the members that do not follow from the window and the prices,
+ * which must be loaded first.  Loading fails if the numbers are invalid.
  */
 void ps_score_save(const ps_score *score, ps_saver *saver);
 void ps_score_load(ps_score *score, ps_restorer *restorer);

@@ -30,8 +30,8 @@ typedef struct ps_shuffle {
     ps_shuffle_pack packs[PS_SHUFFLE_MAX_PACKS];
     uint32_t n_packs;
     uint32_t sequences;
-    uint32_t max_sequences; /* the pool is full at this number, */
-    uint32_t least;         /* or at this number with `enough` tokens */
+    uint32_t max_sequences; /* the pool is full with this many, */
+    uint32_t least;         /* or with this many and `enough` tokens */
     uint64_t tokens;
     uint64_t enough;
     uint32_t oldest;        /* index of the pack with the least time, if any */

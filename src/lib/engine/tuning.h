@@ -5,9 +5,9 @@
  * nearly as good.  In brackets: the percentage points of efficiency lost with
  * half the value and with twice the value, on average over the streams of
  * tests/bench/ablation.sh (W = 1,024, 100,000 sequences), which repeats the
- * measurement.  If negative, the other value is better there.  These streams
- * are random, have one window size and no histogram to learn from, so some
- * constants matter only elsewhere.
+ * measurement.  A negative number means that the other value is better there.
+ * These streams are random, have one window size and no histogram to learn
+ * from, so some constants matter only elsewhere.
  *
  * Constants that only keep numbers in range are defined where they are used.
  *
@@ -197,8 +197,8 @@
  * decreasing of all arrivals.  With few distinct lengths, prices lose little,
  * so TUNE_EXCESS and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
  *
- * A pack starts with the one of the oldest sequences with which best fit leaves
- * the least capacity unused.  Each step to a younger sequence must gain
+ * A pack starts with one of the oldest sequences, chosen so that best fit
+ * leaves the least capacity unused.  Each step to a younger sequence must gain
  * TUNE_FIRST_AGE / 2^20 of L.
  */
 /* sequences in a pack, on average; 2.1 to 2.4 [+0.0172 +0.0061] */
