@@ -121,7 +121,7 @@ void ps_block_output_save(const ps_block_output *b, ps_saver *saver);
 /*
  * Loads saved data into an opened output without packs.  If first_pack is set,
  * the stream must have begun.  `n_packs` is the number of packs in complete
- * blocks; `n_all` includes those of the open block.
+ * blocks; `n_all` also counts the open block's packs.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_MEMORY.
  */
 ps_result ps_block_output_load(ps_block_output *b, ps_restorer *restorer,

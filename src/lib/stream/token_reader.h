@@ -42,8 +42,7 @@ struct ps_token_reader {
     ps_schema schema;
     ps_shape shape;
     uint64_t max_bytes;     /* maximum payload read at once, bytes */
-    uint32_t vocab_size;    /* lower of the stream's and the options'; 0: no
-                               check */
+    uint32_t vocab_size;    /* minimum of stream and options; 0: no check */
     uint64_t next_id;       /* id of the next record */
     uint64_t earlier_bytes; /* bytes of the files before this one */
     ps_token_end seen;      /* since the last header; must match END */
