@@ -53,7 +53,7 @@ struct ps_output {
 
     /* Used by the writer thread, or by the caller if there is no thread. */
     file_end end;
-    uint64_t written; /* bytes of output, including those of earlier runs */
+    uint64_t written; /* bytes of output, including earlier runs */
 
     /*
      * Block numbers, counted from 0: blocks below `filling` are full, blocks
