@@ -28,8 +28,8 @@
 
 /*
  * The process opens and closes its output a second time to read it.  An open
- * file description lock survives this; a traditional process lock, used
- * on systems without such locks, does not.
+ * file description lock survives this; a traditional process lock, used on
+ * systems without such locks, does not.
  */
 #ifndef F_OFD_SETLK
 #define F_OFD_SETLK F_SETLK
