@@ -207,8 +207,8 @@ static int put(job *j, const ps_sequence *sequence)
 #define READY_AT_ONCE 64
 
 /*
- * Puts the sequences that are ready, at most up to the one after which a flush,
- * a save or a report is due.  Returns false if none is ready or if each
+ * Puts the sequences that are ready, at most up to the next flush, position,
+ * state or report that is due.  Returns false if none is ready or if each
  * sequence has to be handled separately.
  */
 static bool put_ready(job *j, int *status)

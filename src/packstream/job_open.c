@@ -162,9 +162,10 @@ static int enter_sandbox(const job *j)
 
 /*
  * Distributes the threads.  The second thread writes, since writing takes the
- * most time.  If the output is a device that accepts bytes at no cost, it reads
- * ahead instead.  A job with three threads does both: with only two processors,
- * more threads would compete with each other and with the rest of the pipeline.
+ * most time.  If the output is a device that accepts bytes at no cost, the
+ * second thread reads ahead instead.  A job with three threads does both: with
+ * only two processors, more threads would compete with each other and with the
+ * rest of the pipeline.
  * Sets the packer's threads; returns true if one thread reads ahead.
  */
 static bool share_threads(job *j, uint32_t *packer_threads)
@@ -195,7 +196,7 @@ int job_cut_outputs(job *j)
     return status;
 }
 
-/* With -v: prints what the job is about to do. */
+/* With -v: prints the settings of the job. */
 static void report_start(job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);

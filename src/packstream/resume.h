@@ -61,7 +61,7 @@ typedef struct resume {
     resume_position position;
     resume_task task;
     resumable_output output;
-    bool same_output;    /* the output is that of the state */
+    bool same_output;    /* the output belongs to the state */
     uint64_t first_pack; /* see ps_packer_options */
 
     input_position
@@ -99,9 +99,9 @@ int resume_plan(resume *r, const ps_schema *schema,
 int resume_open_output(resume *r, int in, int *out);
 
 /*
- * Truncates a new output.  With a state, first saves a blank one, which holds
- * the offset at which the output starts: a job stopped before its first pack
- * starts there again.  Truncates the output of such a job to that offset.
+ * Truncates a new output.  With --state, first saves a blank state with the
+ * offset at which the output starts: a job stopped before its first pack starts
+ * there again.  Truncates the output of such a job to that offset.
  */
 int resume_begin(resume *r, int out);
 
