@@ -651,7 +651,7 @@ PACK_ROWS = [
         "its tokens from 20 to its end at 21", JOINER,
         packcat="do not add up to its 21 tokens"),
     pks("pieces", field(2, "full_len", 21, 0),
-        "sequence 1 has 21 tokens here, 20 in pack 1", JOINER,
+        "sequence 1 has 21 tokens here, but 20 in pack 1", JOINER,
         packcat="do not add up to its 20 tokens"),
     pks("pieces", field(0, "piece_off", 1, 0), "tokens before 1 are in no",
         JOINER, packcat="do not add up to"),
@@ -669,8 +669,8 @@ PACK_ROWS = [
     pks("pack-vocab", field(0, "tokens", 100, 4), "token 4 is 100, outsid",
         VERIFY),
     Row("window", reversed_packs, head("window", 1),
-        "sequence 0 comes after 2 sequences or pieces with higher ids; "
-        "the window allows 1", AGAINST),
+        "sequence 0 comes after 2 sequences or pieces with higher ids, "
+        "but the window allows 1", AGAINST),
 ]
 
 END_ROWS = [
