@@ -583,7 +583,7 @@ input*" --against=x.tok --rejects=other.r
     # Either of two reasons is reported.
     same x.pks --empty --against=x.tok --rejects=s.tok
     differs s.pks "*sequence 2 is dropped for a token, but in r.tok with \
-the reason 1: record 2 at byte 16 of x.tok" \
+reason 1: record 2 at byte 16 of x.tok" \
         --empty --against=x.tok --rejects=r.tok
     packstream -q -L 3 --overlong=drop --rejects=e.tok -o e.pks x.tok \
         --empty=drop
