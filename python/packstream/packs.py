@@ -221,8 +221,8 @@ def read_fields(data: bytes, at: int, capacity: int,
     """Reads the field table of a header, whose fields must not overlap and
     must be inside the row."""
     n, = struct.unpack_from("<I", data, 200)
-    need(n <= MAX_FIELDS, at, "its field table has %d entries, the limit is "
-         "%d" % (n, MAX_FIELDS))
+    need(n <= MAX_FIELDS, at, "its field table has %d entries, but the "
+         "limit is %d" % (n, MAX_FIELDS))
     fields: List[Field] = []
     names = set(RESERVED)
     ends = [0, 0]

@@ -12,7 +12,8 @@
  * the old file is not locked.
  *
  * Other programs may ignore the lock.  Before the next file is written, renamed
- * or removed, its identity is compared with that of the file created here.
+ * or removed, its identity is compared with the identity of the file created
+ * here.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -69,7 +70,7 @@ static bool check_created(const atomic_file *f, temp_file_result r)
         return false;
     default:
         message_error("%s: needed as the temporary file of %s, but exists and "
-                      "is not one: rename or remove it",
+                      "is not a temporary file: rename or remove it",
                       message_name(f->next_name), message_name(f->name));
         return false;
     }

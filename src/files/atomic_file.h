@@ -27,7 +27,7 @@ typedef struct atomic_file {
     uint64_t next_size; /* bytes written to the next file */
 } atomic_file;
 
-/* Initial value: not open.  atomic_file_close does nothing. */
+/* Initial value: not open, so atomic_file_close does nothing. */
 #define ATOMIC_FILE_CLOSED {.folder = -1, .next = {.fd = -1}}
 
 /*

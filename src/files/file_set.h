@@ -37,9 +37,9 @@ typedef struct file_set {
  * by a killed job is removed.  Returns the descriptor; on failure, prints a
  * message and returns -1.
  *
- * Refused are: a name that exists and is not a regular file; one of the
- * `n_inputs` inputs; the file of another member; and, if the set has several
- * members, a file whose NAME.new.old exists.
+ * Refuses a name that exists and is not a regular file, one of the `n_inputs`
+ * inputs, the file of another member and, if the set has several members, a
+ * file whose NAME.new.old exists.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);

@@ -28,8 +28,8 @@
 
 /*
  * The process opens and closes its output a second time to read it.  An open
- * file description lock survives this; a traditional process lock, used where
- * the former does not exist, is lost.
+ * file description lock survives this; a traditional process lock, used on
+ * systems without such locks, does not.
  */
 #ifndef F_OFD_SETLK
 #define F_OFD_SETLK F_SETLK
@@ -103,7 +103,7 @@ bool files_are_one(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* True if a symbolic link of this name can be the kernel's. */
+/* True if a symbolic link of this name can be a kernel-provided link. */
 static bool is_of_system(const char *name)
 {
     return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
@@ -363,8 +363,8 @@ static bool cut_to(int fd, uint64_t length)
 }
 
 /*
- * Opens an output: an existing one, or with `create` = O_CREAT a new one.
- * `alone` also locks a regular file.  On failure, prints a message and returns
+ * Opens an existing output or, with `create` = O_CREAT, a new one.  With
+ * `alone`, also locks a regular file.  On failure, prints a message and returns
  * -1.
  */
 static int open_output(const char *name, int create, bool binary, bool alone,

@@ -2,8 +2,8 @@
  * files.h - open and close files and the standard streams without losing a
  * write error.
  *
- * This directory contains the files of the programs: how they are opened,
- * read, published and resumed.
+ * This directory handles the files of the programs: it opens, reads, publishes
+ * and resumes them.
  *
  *     files         inputs, outputs and locks, including stdin and stdout
  *     file_set      files that become visible together or not at all

@@ -91,7 +91,7 @@ static void skip_blanks(input *in)
 
 /*
  * Reports "prog: FILE: line N: WHY", without the line if its number is 0.  If
- * the cause is a read error, reports that instead.
+ * the cause is a read error, reports the read error instead.
  */
 static int bad(const input *in, const char *format, ...)
     MESSAGE_PRINTF(2, 3);

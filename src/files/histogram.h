@@ -22,8 +22,8 @@ typedef struct length_counts {
 
 /*
  * Reads files of "length count" lines or framed token records and adds their
- * lengths to each of the `n_to` capacities.  Returns an exit status; prints a
- * message on failure.
+ * sequences to each of the `n_to` elements of `to`.  Returns an exit status;
+ * prints a message on failure.
  */
 int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
                    int n);

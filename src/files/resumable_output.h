@@ -62,7 +62,7 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
  * If a job was stopped before its first record, only the offset of its output
  * is known.  The data at this offset will be truncated, so check that it looks
  * like the start of an output.  `is_start` gets RESUMABLE_OUTPUT_FIRST bytes,
- * or fewer if the file ends before.
+ * or fewer if the file ends earlier.
  */
 #define RESUMABLE_OUTPUT_FIRST 8
 typedef bool resumable_output_test(const unsigned char *bytes, size_t n);

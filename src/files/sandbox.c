@@ -17,7 +17,7 @@
 #include "files/sandbox.h"
 
 /*
- * The sandbox is available only if the header of Landlock is.  Sanitizer
+ * The sandbox is available only if the Landlock header exists.  Sanitizer
  * runtimes open files under /proc at any time, so the sandbox is off in
  * sanitizer builds.  Define SANDBOX_OFF for other builds whose runtime writes
  * files, such as coverage builds.

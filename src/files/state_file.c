@@ -36,8 +36,8 @@ int state_file_check_options(const char *state, bool resume, uint64_t every,
         return message_usage("--resume and --state-every need --state=FILE");
     for (size_t i = 0; state != NULL && i < n; i++)
         if (!files_is_for_file(outputs[i]))
-            return message_usage("--state needs a regular file as output, and "
-                                 "%s is not one: use -o FILE",
+            return message_usage("--state needs a regular file as output, but "
+                                 "%s is not a regular file: use -o FILE",
                                  files_output_name(outputs[i]));
     return STATUS_OK;
 }

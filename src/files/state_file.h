@@ -130,7 +130,7 @@ typedef struct state_file_shares {
 int state_file_compare_shares(const char *name,
                               const state_file_shares *shares);
 
-/* Compares the format of token records in the state with that now. */
+/* Compares the format of token records in the state with the current format. */
 int state_file_compare_schema(const char *name, uint64_t framed, uint64_t type,
                               const ps_schema *now);
 

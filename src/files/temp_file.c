@@ -52,7 +52,7 @@ static temp_file_result claim(temp_file *t)
     t->inode = st.st_ino;
     if (!files_lock(t->fd))
         return errno == EAGAIN ? TEMP_FILE_LOCKED : TEMP_FILE_ERRNO;
-    /* Its process may have renamed or removed it before releasing the lock. */
+    /* The previous owner may have renamed or removed it before unlocking it. */
     return temp_file_has_name(t) ? TEMP_FILE_OK : TEMP_FILE_LOCKED;
 }
 
@@ -69,7 +69,7 @@ temp_file_result temp_file_create_new(temp_file *t)
     return r;
 }
 
-/* Checks that the open file is one that may be replaced. */
+/* Checks that the open file may be replaced. */
 static temp_file_result check_contents(const temp_file *t)
 {
     unsigned char first[SECTOR_BYTES];

@@ -42,8 +42,8 @@ temp_file_result temp_file_create_new(temp_file *t);
 
 /*
  * Creates the file.  First removes a file left by a killed process or a power
- * failure: a regular file without another hard link, not locked, that is empty,
- * starts with `magic`, or has a first sector of zeros.
+ * failure: an unlocked regular file without another hard link that is empty or
+ * starts with `magic` or a sector of zeros.
  */
 temp_file_result temp_file_create(temp_file *t);
 

@@ -60,7 +60,7 @@ static bool check_count(const counted_form *form, input *in, uint64_t n)
     if (n <= form->max)
         return true;
     return input_fail(in, "--to=%s holds at most %" PRIu64 " of these packs, "
-                      "and there are more: use --range to write several files",
+                      "but there are more: use --range to write several files",
                       form->name, form->max);
 }
 

@@ -190,7 +190,7 @@ static bool check_schema(input *in, const example *e)
 
     if (schema->labels == PS_LABELS_SHIFTED)
         return input_fail(in, "its labels are shifted to the next token, but "
-                          "--to=tfrecord needs those of masked tokens");
+                          "--to=tfrecord needs labels of masked tokens");
     /* Without -100, every token would count as masked. */
     type = schema->channels[e->labels].type;
     if (type != PS_I32 && type != PS_I64)

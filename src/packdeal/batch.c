@@ -70,7 +70,8 @@ bool batch_suffices(const conf *c, const input *in, uint64_t n_packs)
         return true;
     if (c->last == CONF_DROP)
         message_error("%" PRIu64 " %s do not fill a step of %" PRIu64
-                      ", and --last=drop would drop all", n_packs, what, whole);
+                      ", so --last=drop would drop all of them",
+                      n_packs, what, whole);
     else
         message_error("there are %" PRIu64 " %s for %" PRIu32 " ranks",
                       n_packs, what, c->ranks);

@@ -72,7 +72,8 @@ static bool name_all(shares *s)
             const share *pipe = &s->of[s->of[0].regular ? i : 0];
             const share *other = &s->of[s->of[0].regular ? 0 : i];
 
-            message_error("%s: is not a pipe, but %s is one",
+            message_error("%s: is not a pipe, but %s is a pipe: all shares "
+                          "must be pipes, or none",
                           message_name(other->name), message_name(pipe->name));
             return false;
         }

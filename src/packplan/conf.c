@@ -44,7 +44,7 @@ conf conf_new(void)
 
     for (unsigned i = 0; i < ALGORITHMS; i++)
         c.algorithms[i] = true;
-    /* The range of the figure in the paper. */
+    /* The devices in the figure of the paper. */
     for (unsigned i = 0; i < c.n_devices; i++)
         c.devices[i] = UINT32_C(1) << i;
     return c;
@@ -230,7 +230,7 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
-/* For shell completion; set_depths parses lists of them. */
+/* For shell completion; set_depths parses lists of these. */
 static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
 
 #define GIVEN(option) OPTION_GIVEN(conf, given[option])

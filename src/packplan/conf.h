@@ -32,10 +32,10 @@ typedef struct algorithm {
 #define ALGORITHMS 9
 extern const algorithm algorithms[ALGORITHMS];
 
-/* Limit on the entries of a list in an option. */
+/* Maximum number of entries in the list of an option. */
 #define CONF_LIST 64
 
-/* No limit on the depth, as in ps_plan_options. */
+/* The depth is not limited, as in ps_plan_options. */
 #define CONF_NO_CAP UINT32_MAX
 
 typedef enum conf_what {
@@ -74,7 +74,7 @@ typedef struct conf {
     uint32_t capacities[CONF_LIST]; /* in tokens */
     unsigned n_capacities;          /* 0: not given */
     ps_overlong overlong;
-    /* sequences start at multiples of it, in tokens */
+    /* sequences start at multiples of this, in tokens */
     uint32_t align;
     uint32_t depths[CONF_LIST]; /* limits on the depth; CONF_NO_CAP: none */
     unsigned n_depths;

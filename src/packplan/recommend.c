@@ -18,13 +18,13 @@
 #include "cli/message.h"
 #include "cli/report.h"
 
-/* Limit on the sequences of a trial. */
+/* Maximum number of sequences in a trial. */
 #define TRIAL_SEQUENCES 65536
 
-/* Random orders packed per trial. */
+/* Number of random orders packed per trial. */
 #define TRIAL_ORDERS 3
 
-/* The first one means the default, which may be larger. */
+/* The first stands for the default window, which can be larger. */
 static const uint32_t windows[] = {1024, 4096, 16384};
 #define WINDOWS (sizeof windows / sizeof windows[0])
 
@@ -102,7 +102,7 @@ static int bound_of(double *efficiency, const length_counts *of,
     return STATUS_OK;
 }
 
-/* Efficiency as good as the bound: nearly as full, or one pack more. */
+/* Efficiency that is good enough: near the bound, or one pack more. */
 static double enough(const recommendation *r)
 {
     const double packs = (double)ps_histogram_tokens(r->lengths->histogram) /
@@ -120,7 +120,7 @@ static int search(recommendation *r, trial *t)
 
         if (status != STATUS_OK)
             return status;
-        /* try() may have left out the last pack, which the bound counts. */
+        /* try() may have omitted the last pack, which the bound counts. */
         efficiency = fmin(efficiency, r->bound);
         if (efficiency > r->efficiency) {
             r->efficiency = efficiency;

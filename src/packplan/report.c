@@ -108,7 +108,7 @@ static void put_value(table *t, const conf *c, int decimals, double value)
         put(t, "%.9g", value);
 }
 
-/* A ratio per pack, undefined without packs. */
+/* Appends a ratio per pack, which is undefined without packs. */
 static void put_ratio(table *t, const conf *c, const row *r, int decimals,
                       double value)
 {
@@ -119,8 +119,8 @@ static void put_ratio(table *t, const conf *c, const row *r, int decimals,
 }
 
 /*
- * A LAMB decay rate for packs: it is applied once for each sequence in a pack.
- * Sorted batches have as many sequences as unpacked ones.
+ * Decay rate of LAMB for packs: the rate is applied once for each sequence in a
+ * pack.  Sorted batches have as many sequences as unpacked ones.
  */
 static double packed_beta(const conf *c, const row *r, unsigned i)
 {

@@ -13,8 +13,8 @@
 #include "packplan/scaling.h"
 
 /*
- * Each prints to stdout.  The first two return an exit status and print a
- * message on failure.
+ * Print to stdout.  The first two return an exit status and print a message on
+ * failure.
  */
 int report_rows(const conf *c, const length_counts *of, const rows *rs);
 int report_scaling(const conf *c, const scaling *s, const row *packing);

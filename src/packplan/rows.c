@@ -82,8 +82,8 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
     ps_error err;
 
     /*
-     * Algorithms without a depth come first.  Their rows are not packs: they
-     * are bounded only by the number of sequences or of tokens.
+     * Algorithms without a depth come first.  Their rows are not packs; only
+     * the number of sequences or tokens bounds the number of rows.
      */
     rs->n = 0;
     for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
@@ -99,7 +99,7 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
         status = add_row(rs, &r, c, aligned, tokens);
     }
 
-    /* The bound depends on the depth only. */
+    /* The bound depends only on the depth. */
     for (unsigned k = 0; status == STATUS_OK && k < c->n_depths; k++) {
         double bound = c->no_bound ? -1 : 0;
         bool known = c->no_bound || ps_histogram_size(aligned) == 0;

@@ -19,7 +19,7 @@ typedef struct row {
     uint32_t depth; /* limit on the depth; CONF_NO_CAP: none */
     uint64_t packs;
     size_t strategies;  /* distinct packs */
-    uint32_t max_depth; /* most sequences in a pack */
+    uint32_t max_depth; /* maximum number of sequences in a pack */
     double efficiency;  /* 0 to 1 */
     double factor;      /* mean sequences per pack */
     double seconds;     /* time for making the plan */
@@ -28,7 +28,7 @@ typedef struct row {
     double speed_up;    /* the factor, less the overhead */
 } row;
 
-/* Limit on rows. */
+/* Maximum number of rows. */
 #define ROWS_MAX (ALGORITHMS * CONF_LIST)
 
 typedef struct rows {

@@ -1,8 +1,8 @@
 /*
- * scaling.c - expected time of the slowest of many devices for its batch.
+ * scaling.c - expected time that the slowest of many devices takes for a batch.
  *
  * The distribution of a batch's tokens is computed by Fourier transform: the
- * transform of a sum's distribution is a power of that of a single length.  The
+ * transform for the sum is a power of the transform for a single length.  The
  * transform is radix-2 and in place.  A size of 2^21 takes a fraction of a
  * second, which is fast enough for a table.
  *
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Limit on distinct sums. */
+/* Maximum number of distinct sums. */
 #define MAX_SUMS ((size_t)1 << 21)
 
 static const double pi = 3.14159265358979323846;
@@ -89,7 +89,7 @@ static bool sum_distribution(double *values, size_t n, uint32_t times)
     transform(x, roots, n);
 
     /*
-     * Powers by squaring are more accurate than by angles.  The inverse
+     * Powers by squaring are more accurate than powers by angles.  The inverse
      * transform conjugates the roots; for a real result that equals the
      * transform of the conjugates.
      */
@@ -133,7 +133,7 @@ bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
 
     /*
      * The probability of each length, in units.  A length between two multiples
-     * is distributed over both, so that the mean is preserved.
+     * is divided between both, so that the mean is preserved.
      */
     for (size_t i = 0; i < ps_histogram_size(h); i++) {
         double at = ps_histogram_length(h, i) / s->unit;
@@ -150,8 +150,8 @@ bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
     }
 
     /*
-     * Convert the probability of each sum to that of greater sums.  Negative
-     * values are rounding errors.
+     * Convert the probability of each sum to the probability of greater sums.
+     * Negative values are rounding errors.
      */
     for (size_t i = s->n; i-- > 0;) {
         double here = s->above[i] > 0 ? s->above[i] : 0;
@@ -168,7 +168,7 @@ void scaling_end(scaling *s)
     s->above = NULL;
 }
 
-/* The sum over all values of the probability that the maximum exceeds them. */
+/* Sums, over all values, the probability that the maximum exceeds the value. */
 double scaling_fullest(const scaling *s, uint32_t devices)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /*
- * scaling.h - expected time of the slowest of many devices for its batch.
+ * scaling.h - expected time that the slowest of many devices takes for a batch.
  *
  * Unpadding removes the padding of a batch instead of packing it, so a step
  * takes as long as the fullest batch of all devices.  For batches of B

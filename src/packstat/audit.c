@@ -51,14 +51,14 @@ static void judge_piece(audit *a, const logged_piece *before,
 
     if (p->seq_len != before->piece.seq_len)
         ID_FAULT(a, &entry->place,
-                 "sequence " U64 " has " U32 " tokens here, " U32
+                 "sequence " U64 " has " U32 " tokens here, but " U32
                  " in pack " U64,
                  p->id, p->seq_len, before->piece.seq_len,
                  before->place.number);
     else if (p->seq_off == before->piece.seq_off)
         ID_FAULT(a, &entry->place,
                  "token " U32 " of sequence " U64
-                 " is repeated; it was in pack " U64,
+                 " is repeated: it was in pack " U64,
                  p->seq_off, p->id, before->place.number);
     else if (p->seq_off < next)
         ID_FAULT(a, &entry->place,
@@ -198,7 +198,7 @@ static bool make_room(audit *a)
     if (a->n_logged > max_ahead) {
         ID_FAULT(a, &a->place,
                  "%zu sequences or pieces are ahead of the watermark, " U64
-                 "; the window allows " U64,
+                 ", but the window allows " U64,
                  a->n_logged, a->watermark, max_ahead);
         a->lost = true;
         a->n_logged = 0;

@@ -180,7 +180,7 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
               words[reason], rejects_name(&c->rejects),
               ENTRY_ARGS(c, number, entry));
     else
-        FAULT(c, "sequence " U64 " is %s, but in %s with the reason %u: "
+        FAULT(c, "sequence " U64 " is %s, but in %s with reason %u: "
               ENTRY, id, words[reason], rejects_name(&c->rejects),
               (unsigned)entry->reason, ENTRY_ARGS(c, number, entry));
 }
@@ -250,7 +250,8 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
     uint32_t token;
 
     if (piece->seq_len != entry->kept || entry->kept == 0) {
-        FAULT(c, "sequence " U64 " has " U32 " tokens, not " U32 " as " ENTRY,
+        FAULT(c, "sequence " U64 " has " U32 " tokens, not " U32
+              " as in " ENTRY,
               piece->id, piece->seq_len, entry->n_tok,
               ENTRY_ARGS(c, number, entry));
         entry->done = true;
@@ -399,7 +400,7 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
      */
     if (has_oldest && c->ahead > c->info->max_displacement)
         FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "
-              "with higher ids; the window allows " U32,
+              "with higher ids, but the window allows " U32,
               c->oldest - c->base, c->ahead, c->info->max_displacement);
     if (!pass(c, number_of(c, lowest)) || !take_pieces(c, pack) ||
         !pass(c, number_of(c, pack->watermark)))

@@ -232,7 +232,7 @@ static bool resolve_range(scan *s)
     if (range_needs_count(&r) && file == NULL) {
         s->faults->status = message_usage(
             "--range: negative numbers need a regular file, uncompressed "
-            "or from packstream --zstd; %s is not one",
+            "or from packstream --zstd, but %s is not",
             files_input_name(s->faults->file));
         return false;
     }

@@ -46,7 +46,7 @@ static ps_result end_group(scan *s, ps_error *err)
         *err = (ps_error){.code = PS_ERR_LIMIT};
         (void)snprintf(err->text, sizeof(err->text),
                        "the group before sequence %" PRIu64 " has %" PRIu64
-                       " tokens, the limit is %" PRIu32,
+                       " tokens, but the limit is %" PRIu32,
                        s->found.sequences, n_tok, UINT32_MAX);
         return err->code;
     }

@@ -208,7 +208,7 @@ int conf_check(const conf *c)
         c->overlong != PS_OVERLONG_TRUNCATE && !c->drop_outside)
         return message_usage("--rejects needs --overlong=drop or truncate, "
                              "or --out-of-vocab=drop");
-    /* A group is dropped after sequences inside it: out of order. */
+    /* A group is dropped after sequences in it, so rejects are out of order. */
     if (c->rejects != NULL && c->group != NULL && c->drop_outside &&
         c->overlong == PS_OVERLONG_DROP)
         return message_usage("--rejects with --group needs --overlong=drop or "

@@ -16,7 +16,7 @@ typedef enum conf_stats {
     STATS_JSON
 } conf_stats;
 
-#define CONF_BLOCK_PACKS 65536 /* limit on packs per block */
+#define CONF_BLOCK_PACKS 65536 /* maximum number of packs per block */
 
 typedef struct conf {
     uint32_t capacity; /* tokens per pack; 0: not given */
@@ -28,9 +28,9 @@ typedef struct conf {
     uint64_t max_delay; /* in records; see ps_packer_options */
     uint64_t memory;    /* limit, in bytes; 0: not given */
     bool even_cost;
-    uint32_t align;         /* in tokens; 0: not given */
+    uint32_t align;         /* of sequence starts, in tokens; 0: not given */
     uint32_t block_packs;   /* packs per block, a power of two; 0: not given */
-    const char *group;      /* channel whose equal values share a pack; NULL */
+    const char *group;      /* channel to group by; NULL: none */
     const char *learn_from; /* name of a histogram; NULL: none */
     uint64_t flush_every;   /* in records; 0: not given */
     uint64_t flush_idle;    /* in milliseconds; 0: not given */
@@ -49,7 +49,7 @@ typedef struct conf {
     const char *state;   /* name of the state file; NULL: none */
     bool resume;
     bool verify;
-    uint64_t resume_from; /* number of the first pack to write; 0: not given */
+    uint64_t resume_from; /* index of the first pack to write; 0: not given */
     uint64_t state_every; /* in packs; 0: not given */
     bool expect_end;      /* refuse raw records, which have no end mark */
     bool no_sandbox;

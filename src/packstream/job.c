@@ -1,6 +1,6 @@
 /*
  * job.c - pass sequences from the reader to the packer until the input ends or
- * a signal arrives; handle waits for input.
+ * a signal arrives, and handle waits for input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -87,9 +87,9 @@ int job_save(job *j, bool ended)
 #define FLUSHES_COST 3.0
 
 /*
- * Warns once if flushes produce partly filled packs.  A short delay, an
- * alignment or a pack per sequence cause padding on their own, so there is
- * nothing to report then.
+ * Warns once if flushes produce partly filled packs.  There is nothing to
+ * report if a short delay, an alignment or one sequence per pack causes padding
+ * anyway.
  */
 static void warn_of_flushes(const job *j)
 {
@@ -124,7 +124,7 @@ static void report_every(job *j)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     groups = ps_packer_groups(j->packer);
     message_wipe();
-    /* A write error is detected after the last line, at the end. */
+    /* A write error is detected at the end, after the last line. */
     report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
                         ps_packer_delay(j->packer),
                         j->conf->group == NULL ? NULL : &groups);
@@ -203,13 +203,13 @@ static int put(job *j, const ps_sequence *sequence)
     return after_put(j, 1, r, &err);
 }
 
-/* Limit on sequences put between two checks for signals. */
+/* Maximum number of sequences put between two checks for signals. */
 #define READY_AT_ONCE 64
 
 /*
- * Puts sequences that are ready, up to the next one after which something is
- * due.  Returns false if none is ready or if each sequence has to be handled
- * separately.
+ * Puts the sequences that are ready, at most up to the next flush, position,
+ * state or report that is due.  Returns false if none is ready or if each
+ * sequence has to be handled separately.
  */
 static bool put_ready(job *j, int *status)
 {
@@ -254,7 +254,7 @@ ps_result job_on_reject(void *context, const ps_sequence *sequence,
 {
     job *j = context;
 
-    /* The earlier job wrote those that were due when its state was saved. */
+    /* Earlier rejects were written before the state was saved. */
     if (j->next_id >= j->known_until)
         j->reject_status =
             rejects_put(&j->rejects, sequence,
@@ -285,8 +285,8 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 }
 
 /*
- * Reads the pending sequence, `whole` or only to skip it.  *outside is set if
- * it contains an out-of-vocabulary token and is to be dropped.
+ * Reads the pending sequence if `whole`, otherwise skips it.  Sets *outside if
+ * it contains an out-of-vocabulary token and must be dropped.
  */
 static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
                        bool *outside, ps_error *err)
@@ -305,7 +305,7 @@ static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
     return r;
 }
 
-/* The packer treats overlong groups itself, and needs all their sequences. */
+/* The packer handles overlong groups itself, and needs all their sequences. */
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 {
     const bool grouped = j->conf->group != NULL;
@@ -334,7 +334,7 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 /* ---- The main loop ---- */
 
 /*
- * Opens the next input at the end of a file.  *more is false at the last one.
+ * Opens the next input at the end of a file.  *more is false after the last.
  */
 static int next_file(job *j, bool *more)
 {
@@ -343,7 +343,7 @@ static int next_file(job *j, bool *more)
     ps_error err;
     int status;
 
-    /* Add the size of the file, as far as it was read. */
+    /* Add the number of bytes read from the file. */
     if (j->input.bytes == RESUME_UNKNOWN ||
         !files_is(FILES_REGULAR, j->input.fd) ||
         !files_offset(j->input.fd, &bytes) ||
@@ -371,8 +371,9 @@ static int next_file(job *j, bool *more)
 }
 
 /*
- * After an input without a byte.  From a pipe to a file that is an error: the
- * producer failed, and a pack stream without packs would replace the file.
+ * Handles an input without a byte.  If it is a pipe and the output is a file,
+ * this is an error: the producer failed, and a pack stream without packs would
+ * replace the file.
  */
 static int empty_input(const job *j)
 {
@@ -483,7 +484,7 @@ ps_result job_on_wait(void *context, ps_error *err)
         if (end == WAIT_INPUT)
             break;
         if (end == WAIT_STOP) {
-            /* Makes the read fail; read_failure knows the reason. */
+            /* Make the read fail; read_failure finds the reason. */
             *err = (ps_error){.code = PS_ERR_IO,
                               .sys_errno = EINTR,
                               .text = "interrupted by a signal"};

@@ -30,7 +30,7 @@ typedef struct job_input {
     int next;         /* index in conf->names of the next input to open */
     const char *name; /* of the current input */
     int fd;           /* its descriptor; -1: not open */
-    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_position */
+    /* bytes read from completed inputs; can be RESUME_UNKNOWN */
     uint64_t bytes;
     ps_token_reader *reader;
 } job_input;

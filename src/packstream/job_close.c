@@ -147,7 +147,7 @@ static int end_streams(job *j, int status)
     if (status != STATUS_OK) {
         /*
          * After a failure, packs decided before it are still written, but an
-         * output that was not truncated yet must stay as it is.  The failure
+         * output that was not truncated yet must stay unchanged.  The failure
          * has been reported; an error here probably has the same cause.
          */
         if (!j->output_failed && !job_refills(j) &&

@@ -78,7 +78,7 @@ int job_open_state(job *j)
 int job_open_input(job *j)
 {
     const conf *c = j->conf;
-    /* Sequences that the job handles itself are not errors to the reader. */
+    /* The reader must accept sequences that the job handles itself. */
     const ps_token_reader_options options = {
         .window = memory_window(c->memory),
         .vocab_size = c->vocab_size,
@@ -111,8 +111,8 @@ int job_open_input(job *j)
 
 /*
  * Opens an output of a job without a state.  A regular file gets its name when
- * the job succeeds, together with the rejects.  A pipe or device is written
- * directly.
+ * the job succeeds, at the same time as the rejects.  A pipe or device is
+ * written directly.
  */
 static int open_new(job *j, const char *name, int *fd)
 {
@@ -124,7 +124,7 @@ static int open_new(job *j, const char *name, int *fd)
     return *fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* Opens the outputs.  Nothing in a file changes. */
+/* Opens the outputs without changing any file. */
 static int open_outputs(job *j)
 {
     const conf *c = j->conf;
@@ -141,11 +141,11 @@ static int open_outputs(job *j)
         if (status == STATUS_OK && c->rejects != NULL)
             status = open_new(j, c->rejects, &j->rejects.fd);
     }
-    /* Now that both files exist: two names may denote one new file. */
+    /* Check again now that both exist: two names can denote one new file. */
     return status == STATUS_OK ? job_check_distinct(c) : status;
 }
 
-/* After this the job can only open the remaining inputs and the next state. */
+/* In the sandbox, only the remaining inputs and new states can be opened. */
 static int enter_sandbox(const job *j)
 {
     const conf *c = j->conf;
@@ -162,10 +162,11 @@ static int enter_sandbox(const job *j)
 
 /*
  * Distributes the threads.  The second thread writes, since writing takes the
- * most time; or it reads ahead, if the output is a device that accepts bytes at
- * no cost.  A job with three threads does both: with only two processors, more
- * threads would compete with each other and with the rest of the pipeline.
- * Sets the packer's threads; returns true if one reads ahead.
+ * most time.  If the output is a device that accepts bytes at no cost, the
+ * second thread reads ahead instead.  A job with three threads does both: with
+ * only two processors, more threads would compete with each other and with the
+ * rest of the pipeline.
+ * Sets the packer's threads; returns true if one thread reads ahead.
  */
 static bool share_threads(job *j, uint32_t *packer_threads)
 {
@@ -195,7 +196,7 @@ int job_cut_outputs(job *j)
     return status;
 }
 
-/* With -v: prints what the job is about to do. */
+/* With -v: prints the settings of the job. */
 static void report_start(job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);

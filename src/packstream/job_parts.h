@@ -20,7 +20,7 @@ typedef struct job_plan {
 
 /*
  * Decides what to pack and which files to open or resume, and checks everything
- * that can be checked before.  Changes no file.
+ * that can be checked before a file is changed.
  */
 int job_make_plan(job *j, job_plan *p);
 
@@ -39,8 +39,8 @@ int job_output_failure(job *j, const ps_error *err);
 int job_open_file(job *j);
 
 /*
- * Truncates the outputs to where the state was saved.  Call it once the replay
- * is verified; nothing may be written before.
+ * Truncates the outputs to their sizes in the state.  Call it once the replay
+ * is verified; nothing may be written before that.
  */
 int job_cut_outputs(job *j);
 

@@ -1,6 +1,6 @@
 /*
- * job_plan.c - what a job opens, resumes and packs, decided and checked before
- * any file is changed.
+ * job_plan.c - decide and check, before any file is changed, what a job opens,
+ * resumes and packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,7 +51,7 @@ int job_check_distinct(const conf *c)
                               : files_check_distinct(c->rejects, c->output);
 }
 
-/* Checks that neither output has a temporary name of the other. */
+/* Checks that neither output uses the other's temporary name. */
 static int check_apart(const conf *c)
 {
     if (c->rejects == NULL || c->state != NULL ||
@@ -65,7 +65,7 @@ static int check_apart(const conf *c)
     return STATUS_FAILURE;
 }
 
-/* Checks the names of all files but the state. */
+/* Checks the names of all files except the state. */
 static int check_names(const job *j)
 {
     const conf *c = j->conf;

@@ -4,7 +4,7 @@
  * Without -M, only the window and its packs are limited, to DEFAULT_BOUND or to
  * the size of DEFAULT_PACKS packs if that is more.  Threads, blocks of a given
  * size, compression, a histogram to learn from and sequences longer than a pack
- * do not count then, so the packs do not depend on them.
+ * do not count towards this limit, so the packs do not depend on them.
  *
  * The output must not depend on the number of threads.  The limit on payloads,
  * which affects the packs, is therefore computed from the options alone: three
@@ -33,7 +33,7 @@
 /* Shares of the bound: each gets 1/N of it. */
 #define FOR_THREADS 4
 #define FOR_SLOTS 4 /* slots beyond MIN_SEQUENCES */
-/* at least, of the bytes left after everything except slots */
+/* minimum share of the bytes left after everything except slots */
 #define FOR_PAYLOADS 4
 #define FOR_WINDOW 8
 #define FOR_LONG 8 /* sequences longer than a pack, if they are held */
@@ -57,11 +57,11 @@
 #define READ_BYTES ((uint64_t)320 << 10)
 
 /*
- * Minimum payload, beyond that of a pack, of a sequence held whole, in bytes.
+ * Minimum payload of a sequence held whole, in bytes beyond a pack's payload.
  */
 #define MIN_LONG ((uint64_t)64 << 10)
 
-/* Smallest block, in bytes, that is used to make room for a full window. */
+/* Blocks shrink to this size, in bytes, to make space for a full window. */
 #define MIN_BLOCK ((uint64_t)64 << 10)
 
 /* Minimum sequences in a window of unspecified size. */
@@ -135,8 +135,8 @@ static bool may_reject(const conf *c)
 }
 
 /*
- * True if sequences longer than a pack are held whole.  `may`: also if they
- * would be with --rejects.
+ * True if sequences longer than a pack are held whole or, with `may`, if they
+ * would be held with --rejects.
  */
 static bool holds_long(const conf *c, bool may)
 {
@@ -148,8 +148,8 @@ static bool holds_long(const conf *c, bool may)
 }
 
 /*
- * Longest payload that can be held within a bound, in bytes.  No limit without
- * -M.
+ * Longest payload that can be held within a bound, in bytes.  Without -M there
+ * is no limit.
  */
 static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 {
@@ -167,8 +167,8 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 /* ---- Dividing the bound ---- */
 
 /*
- * Memory needed, in bytes, with `payload` bytes of payloads and everything that
- * other options may require; payload 0: all that a window holds.
+ * Memory needed, in bytes, with `payload` bytes of payloads (0: all that a
+ * window holds) and everything that other options may require.
  */
 static uint64_t needed(const memory *m, uint64_t bound, uint64_t payload)
 {
@@ -192,7 +192,7 @@ static uint64_t needed(const memory *m, uint64_t bound, uint64_t payload)
     return sum(parts_bytes(m, &all), memory_window(bound));
 }
 
-/* Part of the bound available for this, in bytes. */
+/* Part of the bound available for the needs above, in bytes. */
 static uint64_t available(const memory *m, uint64_t bound)
 {
     uint64_t bytes = bound;

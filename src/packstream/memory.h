@@ -39,8 +39,8 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options);
 
 /*
- * Smallest power of two, in bytes, for -M that lets the window hold this many
- * sequences, which fill this many packs; 0: none above the present bound.
+ * The smallest -M, a power of two in bytes, with which the window holds this
+ * many sequences, which fill this many packs; 0: none above the present bound.
  */
 uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs);
 

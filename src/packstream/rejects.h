@@ -24,7 +24,7 @@ typedef struct rejects {
     ps_schema schema;
     int fd;                    /* -1: not open */
     bool resumable;            /* the job has a state */
-    bool resumes;              /* the file is that of an earlier job */
+    bool resumes;              /* the file was begun by an earlier job */
     resumable_output file;     /* used if `resumable` */
     rejects_position position; /* part of the stream that is on disk */
     ps_token_writer *writer;   /* owned; NULL until the stream starts */

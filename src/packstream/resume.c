@@ -22,7 +22,7 @@
 #include "files/state_file.h"
 
 /*
- * Positions per window.  Use more if they would be FAR_POSITIONS or more
+ * Positions per window.  There are more if they would be FAR_POSITIONS or more
  * records apart.
  */
 #define FEW_POSITIONS 16
@@ -172,7 +172,7 @@ static int read_note(resume *r)
 
 /*
  * Chooses the task.  A file continues at its end.  A pipe starts at the pack
- * that its reader wants, which may require packing everything again.
+ * that the reader wants, which may require packing everything again.
  */
 static int choose_start(resume *r)
 {
@@ -184,13 +184,14 @@ static int choose_start(resume *r)
     r->first_pack = from;
     if (r->conf->state != NULL && r->conf->zstd_level != 0 && !is_for_file)
         return message_usage("--state with --zstd needs a regular file as "
-                             "output, and %s is not one: use -o FILE",
+                             "output, but %s is not a regular file: use "
+                             "-o FILE",
                              files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
-    /* The packs would be missing from the file. */
+    /* The packs before `from` would be missing from the file. */
     if (r->position.output.known && from > 0 && is_for_file) {
-        message_error("%s: is a file, as was the job's output: use --resume, "
+        message_error("%s: is a file, like the job's output: use --resume, "
                       "or --resume-from with a pipe",
                       files_output_name(r->conf->output));
         return STATUS_USAGE;
@@ -303,13 +304,13 @@ static int check_inputs(const resume *r)
         !files_inputs_size(c->names, n, &now) || then == now)
         return STATUS_OK;
     if (ended)
-        message_error("%s: the job ended after %" PRIu64 " bytes of input, and "
-                      "the input now has %" PRIu64 ": start again with a new "
-                      "state",
+        message_error("%s: the job ended after %" PRIu64 " bytes of input, but "
+                      "the input now has %" PRIu64 " bytes: start again with a "
+                      "new state",
                       message_name(r->file.name), then, now);
     else
         message_error("%s: the inputs before %s had %" PRIu64 " bytes when the "
-                      "state was saved, and now have %" PRIu64,
+                      "state was saved, but now have %" PRIu64,
                       message_name(r->file.name),
                       files_input_name(c->names[n]), then, now);
     return STATUS_DATA;
@@ -360,7 +361,7 @@ int resume_open_output(resume *r, int in, int *out)
     *out = files_open_output_alone(name, in);
     if (*out < 0)
         return STATUS_FAILURE;
-    /* An output that starts with a later pack cannot be resumed. */
+    /* An output that starts at a later pack cannot be resumed. */
     return r->first_pack == 0 ? resumable_output_begin(&r->output, name, *out)
                               : STATUS_OK;
 }
@@ -416,7 +417,7 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
                              &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     if (r->conf->verbose)
-        message_note("%s: the job is complete, nothing to do",
+        message_note("%s: the job is complete: nothing to do",
                      message_name(r->file.name));
     return resumable_output_seek_end(&r->output, out, r->summary.output_bytes);
 }

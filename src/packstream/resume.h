@@ -61,7 +61,7 @@ typedef struct resume {
     resume_position position;
     resume_task task;
     resumable_output output;
-    bool same_output;    /* the output is that of the state */
+    bool same_output;    /* the output belongs to the state */
     uint64_t first_pack; /* see ps_packer_options */
 
     input_position
@@ -99,9 +99,9 @@ int resume_plan(resume *r, const ps_schema *schema,
 int resume_open_output(resume *r, int in, int *out);
 
 /*
- * Truncates a new output.  With a state, a blank one with the offset at which
- * the output starts is saved first: a job stopped before its first pack then
- * starts there again.  If this is such a job, truncates its output there.
+ * Truncates a new output.  With --state, first saves a blank state with the
+ * offset at which the output starts: a job stopped before its first pack starts
+ * there again.  Truncates the output of such a job to that offset.
  */
 int resume_begin(resume *r, int out);
 
@@ -110,7 +110,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
                        const ps_schema *schema,
                        const ps_packer_options *options);
 
-/* Truncates a resumed output to where the state was saved. */
+/* Truncates a resumed output to its size in the state. */
 int resume_cut_output(const resume *r, int out);
 
 /* Opens a packer of a completed job, which only provides its totals. */
@@ -119,7 +119,7 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
                       const ps_packer_options *options);
 
 /*
- * With a state, starts to count packs to the next state and records to the next
+ * With a state, starts counting packs to the next state and records to the next
  * position.  Call resume_add_position afterwards.
  */
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);

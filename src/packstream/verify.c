@@ -1,8 +1,8 @@
 /*
  * verify.c - read back everything that an earlier job wrote before resuming.
  *
- * resumable_output.c has recognised the files by samples.  Here every byte is
- * read: the digests in the state detect damage anywhere.
+ * resumable_output.c has checked only samples of the files.  Here every byte is
+ * read, and the digests in the state detect damage anywhere.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +31,7 @@ static int go_to_start(const resumable_output *o)
 
 static int fail_changed(const char *name, const char *what)
 {
-    message_error("%s: its %s differ from those written with this state",
+    message_error("%s: the %s have changed since the state was saved",
                   files_output_name(name), what);
     return STATUS_DATA;
 }

@@ -13,9 +13,9 @@
 
 /*
  * Reads the packs and rejects counted by the state.  Every checksum must match,
- * and the digests must equal those of the state.  The outputs must be open and
- * not truncated yet.  Does nothing without --verify or a state.  Returns an
- * exit status; prints a message on failure.
+ * and the digests must equal the digests in the state.  The outputs must be
+ * open and not truncated yet.  Does nothing without --verify or a state.
+ * Returns an exit status; prints a message on failure.
  */
 int verify_outputs(const resume *r, const rejects *left_out);
 

@@ -116,7 +116,7 @@ const form_reader reader_nanogpt = {
  * and 2.0, and on some systems sizes such as (2L, 3L).
  */
 
-/* Size of the magic, which two version bytes and the header's length follow. */
+/* Size of the magic.  Two version bytes and the header's length follow it. */
 #define NPY_MAGIC_BYTES 6
 #define NPY_START_BYTES 12 /* minimum of all versions */
 

@@ -24,7 +24,7 @@
  * Opening and closing
  */
 
-/* Resets all members except the buffer and those set by the owner. */
+/* Resets all members except the buffer and the members set by the owner. */
 static void rewind_state(input_file *in)
 {
     in->borrowed = in->regular = in->ended = false;

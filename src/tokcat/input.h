@@ -51,7 +51,7 @@ typedef struct input_file {
     uint64_t next;         /* offset of the next read */
     unsigned char *buffer; /* size + 1 bytes; owned */
     size_t size;
-    size_t begin; /* unread bytes are those from `begin` to `end` */
+    size_t begin; /* unread bytes are from `begin` to `end` */
     size_t end;
     unsigned char first[PS_RECOGNIZE_BYTES]; /* start of the file */
     size_t n_first;                          /* bytes in `first` */

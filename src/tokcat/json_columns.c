@@ -722,7 +722,7 @@ bool json_element(ps_type type, const char *text, uint64_t *bits)
     unsigned char element[MAX_WIDTH] = {0};
     place p;
 
-    /* Refuse strings, lists and objects: parsing them needs a newline. */
+    /* Refuse strings, lists and objects: their parsers rely on a newline. */
     if (strchr("\"[{", *text) != NULL)
         return false;
     c.values = element;

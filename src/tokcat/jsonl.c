@@ -124,7 +124,7 @@ static int no_ids(const reader *r)
 
 /*
  * Returns why a key is left out, or NULL.  A list of numbers with an invalid
- * name is not left out but refused, since it can be data of the tokens.  Values
+ * name is not left out but refused, since it can be per-token data.  Values
  * that do not fit a declared or well-known channel are refused, too.
  */
 static const char *why_left_out(const json_columns *t, const json_column *c,

@@ -172,7 +172,7 @@ static int read_documents(reader *r, const data_set *d)
     uint64_t first = 0;
     int status;
 
-    /* Each entry is both the start of a document and the end of the last. */
+    /* Each entry starts a document and ends the previous one. */
     for (uint64_t i = 0; i < d->n_documents; i++) {
         const uint64_t min = r->place.number;
 

@@ -43,8 +43,8 @@ static inline uint64_t load(const unsigned char *p, number_type type)
 
 /*
  * Converts numbers of a constant type to tokens of `token` bytes.  Stops at the
- * first number greater than `max`, or negative, and returns how many precede
- * it.
+ * first number that is negative or greater than `max`, and returns how many
+ * precede it.
  */
 static inline size_t convert_from(number_type type,
                                   const unsigned char *from,

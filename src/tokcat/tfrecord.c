@@ -35,8 +35,8 @@ static const char *const names[FEATURES] = {
 };
 
 /*
- * The channels and their features.  `labels` has three features; the first of
- * them is listed.
+ * The channels and their features.  `labels` has three features; only the first
+ * is listed.
  */
 static const struct {
     int feature;

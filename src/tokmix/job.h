@@ -11,8 +11,8 @@
 
 /*
  * Runs a mix.  Returns an exit status; prints a message on failure.  If a
- * signal ended the job, *stop is set to it, and the caller must then end
- * the process by that signal; otherwise *stop is unchanged.
+ * signal ended the job, sets *stop to the signal, by which the caller must then
+ * end the process; otherwise *stop is unchanged.
  */
 int job_run(const conf *c, int *stop);
 

@@ -7,8 +7,8 @@
  * This is the scheduler WF2Q (Bennett and Zhang 1996).  With sequences as
  * units, it solves the chairman assignment problem.  No source ever deviates
  * from its share by as much as the longest sequence taken or pending.  Simpler
- * rules, such as to choose the source furthest below its share, do not
- * guarantee this bound.
+ * rules, such as choosing the source furthest below its share, do not guarantee
+ * this bound.
  *
  * All arithmetic is exact, in integers, and the amounts taken are the only
  * state.

@@ -197,7 +197,7 @@ bool sources_check_size(sources *s, uint32_t i)
         !S_ISREG(st.st_mode) || (uint64_t)st.st_size == one->bytes)
         return true;
     message_error("%s: changed since the state was saved: it had %" PRIu64 " "
-                  "bytes when it was read, and now has %" PRIu64,
+                  "bytes when it was read, but now has %" PRIu64,
                   files_input_name(one->name), one->bytes,
                   (uint64_t)st.st_size);
     s->status = STATUS_DATA;

@@ -56,8 +56,8 @@ typedef enum source_state { SOURCE_READY, SOURCE_ENDED, SOURCE_FAILED }
     source_state;
 
 /*
- * Reads the next sequence of a source unless it is ready.  Returns
- * SOURCE_FAILED if the source or a hook failed; a message was printed.
+ * Makes sure that the next sequence of source `i` has been read.  Returns
+ * SOURCE_FAILED, after a message, if the source or a hook failed.
  */
 source_state sources_look(sources *s, uint32_t i);
 
@@ -78,8 +78,8 @@ bool sources_repeat(sources *s, uint32_t i);
 bool sources_resume(sources *s, uint32_t i);
 
 /*
- * Checks that a file that has ended still has its size.  On failure, prints a
- * message and returns false.
+ * Checks that the size of a file that has ended is unchanged.  On failure,
+ * prints a message and returns false.
  */
 bool sources_check_size(sources *s, uint32_t i);
 

@@ -298,7 +298,7 @@ int state_finish_again(state *s, records *out)
     const int status = resumable_records_leave(&s->out, out);
 
     if (status == STATUS_OK && s->conf->verbose)
-        message_note("%s: the mix is complete, nothing to do",
+        message_note("%s: the mix is complete: nothing to do",
                      message_name(s->conf->state));
     out->figures.sequences = s->out.position.sequences;
     out->figures.tokens = s->out.position.tokens;

@@ -271,7 +271,7 @@ static int open_all(job *j)
 static void report(const job *j, bool again)
 {
     if (again)
-        message_note("%s: the shuffle is complete, nothing to do",
+        message_note("%s: the shuffle is complete: nothing to do",
                      message_name(j->conf->state));
     else
         message_note("%" PRIu64 " sequences read, %" PRIu64

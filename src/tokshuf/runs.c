@@ -124,7 +124,7 @@ int runs_failed(const runs_name *kept, temp_file_result r)
                       r == TEMP_FILE_LOCKED
                           ? "locked: another job is writing it"
                           : "needed as a temporary file, but exists and is not "
-                            "one: rename or remove it");
+                            "a temporary file: rename or remove it");
     return STATUS_FAILURE;
 }
 

@@ -302,7 +302,7 @@ int state_compare(const state *s, const outputs *o, const ps_schema *schema)
         head(s, HEAD_BYTES) == PS_UNKNOWN)
         return STATUS_OK;
     message_error("%s: the inputs read so far had %" PRIu64 " bytes when the "
-                  "state was saved, and now have %" PRIu64,
+                  "state was saved, but now have %" PRIu64,
                   message_name(s->conf->state), head(s, HEAD_BYTES), now);
     return STATUS_DATA;
 }

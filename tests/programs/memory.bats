@@ -332,7 +332,7 @@ is_bounded() {
     packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
     run -65 packstream -L 512 -d 16 -M 24Mi --overlong=split x
     [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens take\
- 4000000 bytes, the limit is 1245184"* ]]
+ 4000000 bytes, but the limit is 1245184"* ]]
     packstream -L 512 -M 128Mi --overlong=split x | packcat | cmp - x
 }
 

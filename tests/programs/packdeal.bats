@@ -400,8 +400,8 @@ none_made() {
     none_made '--start=1: out of range: the last step is 0' \
         -n 4 -b 3 --start=1 --last=drop x.pks
     none_made 'there are 23 packs for 24 ranks' -n 24 -b 1 --start=9 x.pks
-    none_made "23 packs do not fill a step of 24, and --last=drop would drop \
-all" -n 4 -b 6 --last=drop x.pks
+    none_made "23 packs do not fill a step of 24, so --last=drop would drop all \
+of them" -n 4 -b 6 --last=drop x.pks
     none_made 'there are 0 packs for 1 ranks' -n 1 -b 1 none.pks
     # No file is created first, for any kind of input.
     tokcat --from=ids <<<1 >x.tok
@@ -728,10 +728,10 @@ END
 @test "a missing pipe does not become a file" {
     uneven
     mkfifo r0 r1
-    speaker=packdeal refused 1 'r2: is not a pipe, but r0 is one' \
+    speaker=packdeal refused 1 'r2: is not a pipe, but r0 is a pipe' \
         packdeal -n 3 -b 4 -o r%d x.pks
     rm r0
-    speaker=packdeal refused 1 'r0: is not a pipe, but r1 is one' \
+    speaker=packdeal refused 1 'r0: is not a pipe, but r1 is a pipe' \
         packdeal -n 2 -b 4 -o r%d x.pks
     absent r0 r2 r0.new r2.new
     # A directory is not a pipe.

@@ -359,7 +359,7 @@ input, but y.tok ends before record 2" --against=y.tok
     differs x.pks "END of stream 0: input_sequences is 3, but \
 y.tok continues with record 3 at byte 24" --against=y.tok
     { record16 1 2 3; record16 4 5 6; record16 6; } >y.tok
-    differs x.pks "pack 1 $at: sequence 1 has 2 tokens, not 3 as \
+    differs x.pks "pack 1 $at: sequence 1 has 2 tokens, not 3 as in \
 record 1 at byte 10 of y.tok*" --against=y.tok
 }
 
@@ -367,7 +367,7 @@ record 1 at byte 10 of y.tok*" --against=y.tok
     { record16 1 2 3 4; record16 5 6; record16 7; } >x.tok
     packs -L 3 -d 1 -w 1 --overlong=drop
     # The totals still balance with sequence 1 dropped instead of 0.
-    tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as \
+    tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as in \
 record 0 at byte 0 of x.tok
 packstat: x.pks: pack 0 $at: sequence 1 is not in any pack \
 so far: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
@@ -463,7 +463,7 @@ pieces() {
     pieces "2 piece_off 0" 17 "0 full_len 0" 25 "1 full_len 0" 25 \
         "2 full_len 0" 25
     differs x.pks "*pack 0 $at: sequence 0 has 25 tokens, not 24 \
-as record 0 at byte 0 of x.tok*" --against=x.tok
+as in record 0 at byte 0 of x.tok*" --against=x.tok
     pieces "2 piece_off 0" 4294967295
     differs x.pks "*a piece of 8 at token 4294967295*" --against=x.tok
 }
@@ -494,7 +494,7 @@ be 9 for this input" "end rejected_tokens" 10 "end input_tokens" 12
         poke x.pks "header 56" "$least"
         same x.pks --against=x.tok
         tampered "pack * in the block *: sequence * comes after $least \
-sequences or pieces with higher ids; the window allows $((least - 1))*" \
+sequences or pieces with higher ids, but the window allows $((least - 1))*" \
             "header 56" $((least - 1))
     done
 }
@@ -543,17 +543,17 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
     packstream -q -L 3 --overlong=drop --rejects=r.tok -o x.pks x.tok
     packstream -q -L 3 --overlong=truncate --rejects=cut.tok -o cut.pks x.tok
     differs x.pks "pack * in the block *: sequence 0 is dropped, but in \
-cut.tok with the reason 2: record 0 at byte 0 of x.tok*" \
+cut.tok with reason 2: record 0 at byte 0 of x.tok*" \
         --against=x.tok --rejects=cut.tok
     differs cut.pks "pack * in the block *: sequence 0 is truncated, but in \
-r.tok with the reason 1: record 0 at byte 0 of x.tok*" \
+r.tok with reason 1: record 0 at byte 0 of x.tok*" \
         --against=x.tok --rejects=r.tok
     packstream -q -L 4 --overlong=drop --rejects=few.tok x.tok >few.pks
     differs x.pks "pack * in the block *: sequence 2 was dropped, but is not \
 in few.tok: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=few.tok
     differs few.pks "pack * in the block *: sequence 2 is completely in packs, but \
-in r.tok with the reason 1: record 2 at byte 22 of x.tok" \
+in r.tok with reason 1: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=r.tok
     { cat x.tok; record16 1 2 3 4; } >long.tok
     packstream -q -L 3 --overlong=drop --rejects=more.tok long.tok >/dev/null
@@ -583,7 +583,7 @@ input*" --against=x.tok --rejects=other.r
     # Either of two reasons is reported.
     same x.pks --empty --against=x.tok --rejects=s.tok
     differs s.pks "*sequence 2 is dropped for a token, but in r.tok with \
-the reason 1: record 2 at byte 16 of x.tok" \
+reason 1: record 2 at byte 16 of x.tok" \
         --empty --against=x.tok --rejects=r.tok
     packstream -q -L 3 --overlong=drop --rejects=e.tok -o e.pks x.tok \
         --empty=drop

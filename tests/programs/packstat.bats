@@ -569,7 +569,7 @@ eights() {
     eights 5
         # Its own id 3 is then missing, which must not be reported as well.
     damaged eights.pks "pack 3 $at: \
-token 0 of sequence 2 is repeated; it was in pack 2" \
+token 0 of sequence 2 is repeated: it was in pack 2" \
         "3 seq_id 0" 2 "all watermark" 0
 }
 
@@ -591,7 +591,7 @@ pieces() {
 @test "--verify: pieces that do not make a complete sequence" {
     pieces 0 24 8 24 8 24
     refused x.pks "*pack 2 $at: \
-token 8 of sequence 0 is repeated; it was in pack 1
+token 8 of sequence 0 is repeated: it was in pack 1
 packstat: x.pks: pack 2 $at: sequence 0: its tokens from 16 to \
 its end at 24 are in no pack"
     pieces 0 24 8 24 17 24
@@ -610,7 +610,7 @@ many() {
     packstat --verify -q x.pks
     mv x.pks many.pks
     damaged many.pks "pack 8999 $at: \
-sequence 0 has 9001 tokens here, 9000 in pack 8998
+sequence 0 has 9001 tokens here, but 9000 in pack 8998
 packstat: x.pks: *: its tokens from 9000 to its end at 9001 are in no pack" \
         "8999 full_len 0" 9001
     damaged many.pks "*: token 17 of sequence 0 *
@@ -628,7 +628,7 @@ stuck() {
 @test "--verify: a watermark that makes readers wait too long" {
     stuck 4000
     refused x.pks "pack 4096 $at: \
-4096 sequences or pieces are ahead of the watermark, 0; the window allows 4000"
+4096 sequences or pieces are ahead of the watermark, 0, but the window allows 4000"
 }
 
 @test "--verify: a watermark can lag as far as the window allows" {
@@ -636,7 +636,7 @@ stuck() {
     packstat --verify -q x.pks
     poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
     refused x.pks "pack 4999 in the block *: \
-token 0 of sequence 1 is repeated; it was in pack 1"
+token 0 of sequence 1 is repeated: it was in pack 1"
 }
 
 @test "--verify continues after a fault" {

@@ -120,7 +120,7 @@ END
     # 8 bytes for each of two channels and 2 for a token, with L tokens.
     echo '{"input_ids":[1],"a":[1],"b":[1]}' |
         tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
-    local why="a row takes 301989888 bytes, the limit is 268435456"
+    local why="a row takes 301989888 bytes, but the limit is 268435456"
     bad_option "$why" -L 16Mi -o out
     [ ! -e out ]
     skip_if_sanitized
@@ -234,10 +234,10 @@ END
         --overlong=drop -t u32
     local policy
     for policy in truncate split; do
-        limited "4294967295 tokens take 8589934590 bytes, the limit is\
+        limited "4294967295 tokens take 8589934590 bytes, but the limit is\
  268435456" --overlong=$policy
     done
-    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" \
+    limited "4294967295 tokens take 8589934590 bytes, but the limit is 268435456" \
         --overlong=drop --rejects=rejects
     # The greatest length that can be held; memory grows with the bytes read.
     { u32 134217728; head -c 5000000 /dev/zero; } >x

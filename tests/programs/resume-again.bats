@@ -122,7 +122,7 @@ load ../support/resumed
 
 @test "--resume-from changes neither an output nor its state" {
     packstream -q -L 256 --state=s -o out x
-    refused 64 "out: is a file, as was the job" out -L 256 \
+    refused 64 "out: is a file, like the job's" out -L 256 \
         --resume-from=5 -o out y
     half_done_anew() {
         rm s out
@@ -270,7 +270,7 @@ cannot rewind"* ]]
 @test "options that a state cannot resume with are refused at once" {
     run -64 packstream -q -L 64 --zstd --state=s x
     [[ ${lines[0]} == *"--state with --zstd needs a regular file \
-as output, and stdout is not one"* ]]
+as output, but stdout is not a regular file"* ]]
     run -64 packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
     [[ ${lines[0]} == *"--rejects=- cannot be used with --state"* ]]
     [ ! -e s ]

@@ -348,7 +348,7 @@ from it" ]
     grep '"rejected_overlong_sequences": *1\b' again
     grep '"max_delay": *[1-9]' again
     packstream $how --resume -v -o out x long 2>&1 |
-        grep -Fx 'packstream: s: the job is complete, nothing to do'
+        grep -Fx 'packstream: s: the job is complete: nothing to do'
 }
 
 @test "a state that cannot be written" {

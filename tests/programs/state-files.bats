@@ -211,7 +211,7 @@ x" ]
         $way s.new
         before=$(stat -c '%F %i %s' s.new)
         refused 1 "s.new: needed as the temporary file of s, but exists and\
- is not one: rename or remove it" \
+ is not a temporary file: rename or remove it" \
             --state=s -o out x
         [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
         [ ! -f s.new ] || cmp precious s.new

@@ -154,8 +154,8 @@ stopped() {
     is 64 "tokcat: --resume and --state-every need --state=FILE
 tokcat: try 'tokcat --help'" \
         tokcat --from=jsonl --resume -o out x
-    is 64 "tokcat: --state needs a regular file as output, and stdout is not\
- one: use -o FILE
+    is 64 "tokcat: --state needs a regular file as output, but stdout is not a\
+ regular file: use -o FILE
 tokcat: try 'tokcat --help'" \
         bash -c 'set -o pipefail; tokcat --from=jsonl --state=s x | cat'
     is 64 "tokcat: --state=x: x is also an input: choose another name

@@ -143,7 +143,7 @@ half() {
     mixing a.tok b.tok c.tok -o out
     [ -L s ]
     cmp wanted out
-    is 0 'tokmix: s: the mix is complete, nothing to do
+    is 0 'tokmix: s: the mix is complete: nothing to do
 tokmix: a.tok: 201 sequences, '"$(tokens a.tok)"' tokens, share '"$(share a)"'
 tokmix: b.tok: 201 sequences, '"$(tokens b.tok)"' tokens, share '"$(share b)"'
 tokmix: c.tok: 201 sequences, '"$(tokens c.tok)"' tokens, share '"$(share c)" \
@@ -200,10 +200,10 @@ share() {
     three
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokmix operands=("1=a.tok")
-    bad_option '--state needs a regular file as output, and /dev/full is not '\
-'one: use -o FILE' --state=s -o /dev/full
+    bad_option '--state needs a regular file as output, but /dev/full is not '\
+'a regular file: use -o FILE' --state=s -o /dev/full
     mkfifo fifo
-    bad_option '--state needs a regular file as output, and fifo is not one: '\
+    bad_option '--state needs a regular file as output, but fifo is not a regular file: '\
 'use -o FILE' --state=s -o fifo
     is 1 'tokmix: c.tok: is also an input: choose another output' \
         mixing a.tok b.tok c.tok -o c.tok

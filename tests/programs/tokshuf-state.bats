@@ -110,7 +110,7 @@ shuffling() {
     cmp wanted out
     [ -L s ]
     [ "$(ls far)" = s ]
-    is 0 'tokshuf: s: the shuffle is complete, nothing to do' \
+    is 0 'tokshuf: s: the shuffle is complete: nothing to do' \
         shuffling -v a.tok b.tok -o out
 }
 
@@ -163,8 +163,8 @@ shuffling() {
         --state-every=0
     bad_option '--no-shuffle and --state cannot be combined' --no-shuffle \
         --state=s -o out
-    bad_option '--state needs a regular file as output, and /dev/full is not '\
-'one: use -o FILE' --state=s --split=1:x,1:/dev/full
+    bad_option '--state needs a regular file as output, but /dev/full is not '\
+'a regular file: use -o FILE' --state=s --split=1:x,1:/dev/full
     is 1 'tokshuf: a.tok: is also an input: choose another output' \
         shuffling a.tok -o a.tok
     is 1 'tokshuf: none/s: No such file or directory' \

@@ -401,7 +401,7 @@ TOKEN_ROWS = [
         "bad header length"),
     tok("token-n-channels", both(token_head("n_channels", 24),
                                  token_head("header_bytes", 1672)),
-        "24 channels, the limit is 23"),
+        "24 channels, but the limit is 23"),
     tok("token-incompat", token_head("incompat", 1), "unknown features"),
     tok("token-width", token_head("token_bytes", 3), "tokens of 3 bytes"),
     tok("token-labels", token_head("labels", 3), "label convention"),
@@ -464,7 +464,7 @@ TOKEN_ROWS = [
         "it declares 99 bytes before it, but there are"),
     tok("lengths-checksum", changed_lengths(-16, "Q", 99, False),
         "its checksum does not match"),
-    tok("lengths-size", changed_lengths(-8, "Q", 99), "its tail says 99"),
+    tok("lengths-size", changed_lengths(-8, "Q", 99), "its tail declares 99"),
     tok("lengths-records", other_lengths([(9, 4), (13, 1)]),
         "it declares 4 sequences of 9 tokens, but the stream has", VERIFY),
     tok("lengths-last", lambda t: t.body() + 2 * t.lengths() + t.end(),
@@ -651,7 +651,7 @@ PACK_ROWS = [
         "its tokens from 20 to its end at 21", JOINER,
         packcat="do not add up to its 21 tokens"),
     pks("pieces", field(2, "full_len", 21, 0),
-        "sequence 1 has 21 tokens here, 20 in pack 1", JOINER,
+        "sequence 1 has 21 tokens here, but 20 in pack 1", JOINER,
         packcat="do not add up to its 20 tokens"),
     pks("pieces", field(0, "piece_off", 1, 0), "tokens before 1 are in no",
         JOINER, packcat="do not add up to"),
@@ -669,13 +669,13 @@ PACK_ROWS = [
     pks("pack-vocab", field(0, "tokens", 100, 4), "token 4 is 100, outsid",
         VERIFY),
     Row("window", reversed_packs, head("window", 1),
-        "sequence 0 comes after 2 sequences or pieces with higher ids; "
-        "the window allows 1", AGAINST),
+        "sequence 0 comes after 2 sequences or pieces with higher ids, "
+        "but the window allows 1", AGAINST),
 ]
 
 END_ROWS = [
     idx("index-there", indexed(INDEXED + 1),
-        "missing index of the 4096 blocks"),
+        "the index of the 4096 blocks"),
     idx("index-there", indexed(INDEXED - 1), "does not list the"),
     pks("index-there", indexed(2), "contradict"),
     idx("index-entries", within(INDEXED, 64, "Q", 4160), "index"),

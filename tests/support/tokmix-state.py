@@ -233,7 +233,7 @@ def ended():
     good = read("b")
     write("b", good + good)
     refused(65, "b: changed since the state was saved: it had %d bytes when it "
-                "was read, and now has %d" % (
+                "was read, but now has %d" % (
         len(good), 2 * len(good)), *options)
     write("b", good)
     tokmix(*kept(options))

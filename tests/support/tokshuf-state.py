@@ -304,7 +304,7 @@ def changed(module):
         if at > 0:
             write("a", first + first)
             refused(65, "s: the inputs read so far had %d bytes when the "
-                        "state was saved, and now have %d" % (
+                        "state was saved, but now have %d" % (
                         sum(len(read(one)) for one in INPUTS[:at]) -
                         len(first), sum(len(read(one))
                                         for one in INPUTS[:at])), mine)

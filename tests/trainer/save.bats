@@ -496,7 +496,7 @@ unwritable() {
         $way s.new
         before=$(stat -c '%F %i %s' s.new)
         unwritable 1 "s.new: needed as the temporary file of s, but exists\
- and is not one: rename or remove it" s
+ and is not a temporary file: rename or remove it" s
         [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
         [ ! -f s.new ] || cmp -s s.new victim || cmp s.new old
         rm -r s.new

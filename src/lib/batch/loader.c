@@ -111,7 +111,7 @@ ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
 {
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
-    /* A result other than PS_OK is not counted, so every call returns it. */
+    /* A failure or the end is not counted, so later calls return it again. */
     if (l->has_thread) {
         bool wake;
 

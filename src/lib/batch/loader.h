@@ -6,8 +6,8 @@
  * This module, batch, provides packs to trainers as views, arrays and batches.
  * It depends on the modules base, deal, io, format and stream.
  *
- *   spans.h, view.c   a pack as boundaries of sequences, a ps_spans; fields of
- *                     packs as arrays
+ *   spans.h, view.c   a pack as a ps_spans, the boundaries of its sequences;
+ *                     fields of packs as arrays
  *   span_arrays.c     arrays of positions, labels and weights from boundaries
  *   loader.c          ps_loader_open, _next, _free: the user's side
  *   loader_layout.c   check options, lay out a buffer
@@ -16,8 +16,8 @@
  *   loader_threads.c  the thread that fills buffers ahead
  *
  * A slot is a buffer with its batch.  The slots form a ring, with `released` <=
- * `given` <= `filled`: the thread fills the slots from `filled` on, the user
- * gets the slots from `given` on, and may use those from `released` on.
+ * `given` <= `filled`.  The thread fills slots starting at `filled`.  The user
+ * gets slots starting at `given` and can use slots starting at `released`.
  * Without a thread, ps_loader_next fills the slots.
  */
 

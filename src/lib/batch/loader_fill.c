@@ -123,7 +123,7 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         n++;
     }
 
-    /* With costs, this rank's packs are known once the round is complete. */
+    /* With costs, a rank's packs are unknown until the round is complete. */
     if (is_dealt && n > 0 &&
         (r == PS_OK || (r == PS_END && o->last != PS_LAST_DROP))) {
         const uint64_t first = ps_pack_reader_packs(l->reader) - n;

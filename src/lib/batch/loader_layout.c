@@ -26,8 +26,8 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
                        "a batch needs at least one pack");
     if (o->rank >= o->ranks)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "rank %" PRIu32 " is out of range: %" PRIu32 " ranks "
-                       "are numbered from 0",
+                       "rank %" PRIu32 " is out of range: there are %" PRIu32
+                       " ranks, numbered from 0",
                        o->rank, o->ranks);
     if (!ps_is_view(o->view))
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown view %d",
@@ -42,15 +42,16 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
                        "the ragged view cannot pad a batch with empty packs");
 
     if (o->keep >= PS_LOADER_BUFFERS || o->buffers > PS_LOADER_BUFFERS)
-        return ps_fail(err, PS_ERR_ARGUMENT, "exceeds the limit of %d buffers",
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "too many buffers: the limit is %d",
                        PS_LOADER_BUFFERS);
     if (o->buffers == 0 && o->memory != NULL)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "missing the number of buffers");
+                       "the number of buffers is missing");
     if (o->buffers != 0 && o->buffers <= o->keep)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "to keep %" PRIu32 " batches, more than %" PRIu32
-                       " buffers are needed",
+                       "keeping %" PRIu32 " batches takes more than %" PRIu32
+                       " buffers",
                        o->keep, o->buffers);
     for (uint32_t i = 0; o->memory != NULL && i < o->buffers; i++)
         if (o->memory[i] == NULL || (uintptr_t)o->memory[i] % 16 != 0)

@@ -123,7 +123,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
-/* Converts `n` elements as for ps_spans_gather, to elements `at` on. */
+/* Converts `n` elements like ps_spans_gather; stores them from `at` on. */
 static void gather(const unsigned char *from, ps_type stored, size_t n,
                    ps_type type, void *to, size_t at)
 {

@@ -1,6 +1,5 @@
 /*
- * balance.c - keep the mixture of lengths in the window like that of the
- * stream.
+ * balance.c - keep the mixture of lengths in the window close to the stream's.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -132,7 +131,7 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
     int64_t memory = (int64_t)TUNE_SHARE_WINDOWS * b->window_size;
     int64_t all = b->arrivals;
 
-    /* Move the shares towards those of recent arrivals. */
+    /* Move the shares towards the shares of recent arrivals. */
     for (uint32_t i = 0; all > 0 && i < PS_BALANCE_KNOTS; i++) {
         int64_t late = b->arrived[i] * (SHARE_ONE / PS_BALANCE_WHOLE) / all;
         int64_t step = late - b->share[i];

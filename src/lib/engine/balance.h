@@ -1,6 +1,5 @@
 /*
- * balance.h - keep the mixture of lengths in the window like that of the
- * stream.
+ * balance.h - keep the mixture of lengths in the window close to the stream's.
  *
  * Left to chance, the window drifts away from the stream's mixture until it is
  * full of lengths that do not fit together.  A small weight on overrepresented
@@ -24,7 +23,7 @@
 
 #define PS_BALANCE_KNOTS 8
 
-/* A sequence is divided into this many parts between two knots. */
+/* Number of parts into which a sequence between two knots is divided. */
 #define PS_BALANCE_WHOLE 256
 
 typedef struct ps_balance {
@@ -80,17 +79,16 @@ static inline void ps_balance_take(ps_balance *b, uint32_t unit)
 }
 
 /*
- * Initialises it for a capacity of `units`; lengths are in units, as rounded by
- * ps_units_round.  All weights are 0 at first.  Sets mem->failed if memory runs
- * out.
+ * Initialises *b for a capacity of `units` units.  Lengths are rounded to units
+ * by ps_units_round.  All weights are 0 at first.  Sets mem->failed if memory
+ * runs out.
  */
 void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
                      ps_mem *mem);
 void ps_balance_destroy(ps_balance *b);
 
 /*
- * Sets new knots from the counts of the stream by unit, and counts the window
- * again.
+ * Sets new knots from the stream's counts by unit, and counts the window again.
  */
 void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
                       const double *in_window);

@@ -16,7 +16,7 @@
 
 #include "lp/column_gen.h"
 
-/* Smaller counts, of lengths that no longer arrive, become 0. */
+/* Smaller counts become 0: these lengths no longer arrive. */
 #define MIN_COUNT 0x1p-10
 
 /* Counts are limited to integers that a double represents exactly. */
@@ -37,7 +37,7 @@ static void scale(ps_dual_prices *p)
     }
 }
 
-/* Starts again with these units and no knowledge. */
+/* Starts over with at most `max` units and without cuts. */
 static void set_units(ps_dual_prices *p, uint32_t max)
 {
     const ps_units units = ps_units_of(p->capacity, max);
@@ -109,7 +109,7 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 
 /* ---- Units ---- */
 
-/* Converts counts by fine units to the units in use. */
+/* Converts counts from fine units to the units in use. */
 static void move_counts(const ps_dual_prices *p, const ps_units *fine,
                         double *count)
 {
@@ -141,7 +141,7 @@ bool ps_dual_prices_coarsen(ps_dual_prices *p)
 
 /* ---- Learning ---- */
 
-/* Sets counts below the minimum to 0. */
+/* Multiplies all counts by `factor`.  Sets counts below MIN_COUNT to 0. */
 static void scale_counts(ps_dual_prices *p, double factor)
 {
     p->total = 0;
@@ -191,7 +191,7 @@ static double window_variation(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-/* Sets the demand: the window and the expected sequences. */
+/* Sets the demand: the window plus the expected sequences. */
 static void set_demand(ps_dual_prices *p)
 {
     double expected = TUNE_HORIZON * sqrt(p->window_size) * p->variation /

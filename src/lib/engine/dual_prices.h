@@ -11,8 +11,8 @@
  * 2012; Banerjee and Freund 2020 for bin packing).
  *
  * Solving the LP for every pack would be too slow.  Several solutions are kept
- * (price_cuts.h), and the prices in use are a mean of those that are nearly
- * optimal for the current demand.
+ * (price_cuts.h), and the prices in use are a mean of the solutions that are
+ * nearly optimal for the current demand.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,8 +33,8 @@ typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;
     uint32_t window_size;
-    ps_units units;     /* unit of the arrays' index, a length */
-    bool few;           /* units are fine, since few lengths arrived so far */
+    ps_units units;     /* units of length, the index of the arrays */
+    bool few;           /* units are fine: few lengths have arrived so far */
     uint32_t max_depth; /* depth; `depth` is at most the number of units */
     double *count;      /* arrivals, older ones with less weight */
     double *recent;     /* sequences since the variation was computed */
@@ -63,7 +63,7 @@ void ps_dual_prices_init(ps_dual_prices *prices, uint32_t capacity,
                          uint32_t depth, uint32_t window_size, ps_mem *mem);
 void ps_dual_prices_destroy(ps_dual_prices *prices);
 
-/* Upper bound on the additional memory of ps_dual_prices_learn, bytes. */
+/* Upper bound on the additional memory of ps_dual_prices_learn, in bytes. */
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
 /*

@@ -1,9 +1,9 @@
 /*
  * kernels.c - the inner loops of the engine, for several instruction sets.
  *
- * The loops have no branches, so compilers vectorize them.  Every variant is
- * the same code compiled for another instruction set.  The end of the file
- * checks what the machine supports.
+ * The loops have no branches, so compilers vectorize them.  They are compiled
+ * once for each instruction set.  The end of the file checks which of these the
+ * machine supports.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,8 @@
 #include "engine/kernels.h"
 
 /*
- * Groups per block.  Only the block with the maximum is searched for its index,
- * so small blocks save more than comparing the maxima of blocks costs.
+ * Groups per block.  The index is sought only in the block with the maximum,
+ * which saves more than comparing the maxima of small blocks costs.
  */
 #define BLOCK_GROUPS 8
 
@@ -66,8 +66,8 @@ IN_LINE uint32_t last_of(const int32_t *a, const int32_t *b, uint32_t groups,
 }
 
 /*
- * The last group ends with the arrays, so the first may begin before them.
- * Finds the maximum of each block, and then its index in the last block that
+ * Groups are aligned to the end of the arrays, so the first can begin before
+ * them.  Finds the maximum of each block, then the index in the last block that
  * has the overall maximum.
  */
 IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
@@ -76,7 +76,7 @@ IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
     uint32_t groups = (n + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
     uint32_t before = groups * PS_SEARCH_GROUP - n;
     uint32_t best = 0; /* first index of the best block */
-    uint32_t size = 0; /* its groups */
+    uint32_t size = 0; /* number of groups in it */
     ps_max_sum max = {min - 1, 0};
 
     a -= before;
@@ -98,7 +98,7 @@ IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
     return max;
 }
 
-/* For n capacities; `from` has the values of what remains. */
+/* Updates n capacities; `from` has the values of the remaining capacities. */
 IN_LINE void add_one(int32_t best, const int32_t *restrict from,
                      int32_t *restrict to, uint32_t n)
 {

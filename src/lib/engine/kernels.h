@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /*
- * Searches process groups of this many elements, and read up to one element
- * less than a group before the start of each array.  The sums of those elements
+ * Searches process groups of this many elements.  They read up to one element
+ * less than a group before the start of each array.  The sums of these elements
  * must be too small to win.
  */
 #define PS_SEARCH_GROUP 16
@@ -55,7 +55,7 @@ typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
 
 /*
  * Dot product.  Partial sums are always added in the same order, so all
- * variants round alike.
+ * variants round in the same way.
  */
 typedef double (*ps_dot)(const double *a, const double *b, uint32_t n);
 
@@ -77,8 +77,8 @@ typedef struct ps_kernels {
 const ps_kernels *ps_kernels_best(void);
 
 /*
- * Variant `i`, and whether this machine supports it.  Variant 0 is plain C and
- * always works.  NULL: there is no variant `i`.
+ * Returns variant `number`, or NULL if there is none.  Sets *works if this
+ * machine supports it.  Variant 0 is plain C and always works.
  */
 const ps_kernels *ps_kernels_variant(unsigned number, bool *works);
 

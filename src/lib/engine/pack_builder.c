@@ -2,7 +2,7 @@
  * pack_builder.c - build a pack from sequences in the window.
  *
  * Adds the best next length by the value function (value.h), until one or two
- * lengths fill the remaining capacity exactly and are worth as much.
+ * lengths fill the remaining capacity exactly and score about as much.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ typedef struct choice {
     uint32_t length[2];
 } choice;
 
-/* The best of the longest lengths that fit; shorter ones leave a gap. */
+/* Returns the best of the longest lengths that fit; others leave a gap. */
 static choice find_last(const ps_pack_builder *b, uint32_t room)
 {
     choice c = {.score = PS_SCORE_NONE};
@@ -44,7 +44,7 @@ static choice find_last(const ps_pack_builder *b, uint32_t room)
     return c;
 }
 
-/* The best one or two lengths that fill `room` exactly. */
+/* Returns the best one or two lengths that fill `room` exactly. */
 static choice find_exact(const ps_pack_builder *b, uint32_t room,
                          uint32_t places)
 {
@@ -83,7 +83,7 @@ static choice find_exact(const ps_pack_builder *b, uint32_t room,
     return c;
 }
 
-/* The length with the best sum of its score and the value of what remains. */
+/* Returns the length whose score plus the value of the rest is greatest. */
 static choice find_next(const ps_pack_builder *b, uint32_t room,
                         uint32_t places)
 {
@@ -150,8 +150,8 @@ bool ps_pack_place_oldest(ps_pack_builder *b, ps_candidate *p)
 }
 
 /*
- * Capacity that best fit leaves unused after a first length.  0 if nothing fits
- * beside it, since waiting would not help.
+ * Returns the capacity that best fit leaves unused after a first length.  0 if
+ * nothing fits beside that length, since waiting would not help.
  */
 static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
                            uint32_t places)
@@ -179,7 +179,7 @@ static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
     return room;
 }
 
-/* The first length with which best fit leaves the least capacity unused. */
+/* Returns the length of an old sequence with which best fit wastes least. */
 static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
 {
     const ps_window *w = b->window;
@@ -195,7 +195,7 @@ static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
         if (slot == PS_NO_SLOT || off >= least)
             break;
         if (w->queues[w->slots[slot].length].first != slot)
-            continue; /* the same length as an older one */
+            continue; /* the same length as an older sequence */
         off += (uint64_t)gap_behind(b, w->slots[slot].length, places) << 20;
         if (off < least) {
             least = off;

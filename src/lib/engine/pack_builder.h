@@ -1,8 +1,8 @@
 /*
  * pack_builder.h - build a pack from sequences in the window.
  *
- * Sequences are placed by length.  Those placed do not count in the scores
- * (score.h) until this is undone.
+ * Sequences are placed by length.  Placed sequences do not count in the scores
+ * (score.h) until the placement is undone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "engine/score.h"
 #include "engine/value.h"
 
-/* Inputs of the builder.  The policy owns them, and they outlive it. */
+/* Inputs of the builder.  The policy owns them and outlives the builder. */
 typedef struct ps_pack_builder {
     const ps_window *window;
     ps_score *score;
@@ -35,13 +35,14 @@ typedef struct ps_candidate {
     uint32_t *lengths;
 } ps_candidate;
 
-/* Places a sequence of a length that has one left and fits. */
+/* Places a sequence of a length, which must fit and be available. */
 void ps_pack_place(ps_pack_builder *builder, ps_candidate *pack,
                    uint32_t length);
 
 /*
- * Fills the remaining capacity and depth along the value function.  With an
- * ample depth, it stops searching when an exact end gives a score of `good`.
+ * Fills the remaining capacity and depth by the value function.  With ample
+ * depth, it stops as soon as one or two lengths fill the pack exactly and give
+ * it a score of at least `good`.
  */
 void ps_pack_fill(ps_pack_builder *builder, ps_candidate *pack, int64_t good);
 
@@ -53,8 +54,8 @@ bool ps_pack_place_oldest(ps_pack_builder *builder, ps_candidate *pack);
 
 /*
  * Fills an empty pack by best fit: starts with one of the oldest sequences, or
- * the oldest if `urgent`, and repeatedly adds the longest that fits.  If some
- * pair fills the pack exactly, the pair with the greatest score is taken.
+ * the oldest if `urgent`, and repeatedly adds the longest that fits.  Unless
+ * `urgent`, the best one or two lengths that fill the pack exactly come first.
  */
 void ps_pack_fit(ps_pack_builder *builder, bool urgent, ps_candidate *pack);
 

@@ -1,15 +1,15 @@
 /*
  * policy_auto.c - policy auto: choose the pack with the greatest score.
  *
- * The score of a sequence (score.h) is the dual price of its length, plus a
- * little for balance and age.  The pack with the greatest total score is
+ * The score of a sequence (score.h) is the dual price of its length, plus small
+ * terms for balance and age.  The pack with the greatest total score is
  * emitted: max-weight scheduling (Tassiulas and Ephremides 1992), with dual
  * prices of the LP relaxation in place of queue lengths.
  *
- * Several leaders are tried: none, the oldest sequence, and long ones, which
- * are the hardest to place. pack_builder.h completes a pack for each, and the
- * best one is emitted.  If packs hold about two sequences and best fit wastes
- * nothing (shadow.h), best fit builds the pack instead.
+ * Several leaders, or first sequences, are tried: none, the oldest sequence,
+ * and long sequences, which are hardest to place.  pack_builder.h completes a
+ * pack for each leader, and the best pack is emitted.  If packs hold about two
+ * sequences and best fit wastes nothing (shadow.h), best fit builds the pack.
  *
  * A sequence that has waited long enough leads the next pack.
  *
@@ -29,7 +29,7 @@
 /* Bound on the absolute value of a pack's score. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence is urgent when 1 % of its allowed delay is left. */
+/* A sequence is urgent when only 1 % of its allowed delay is left. */
 #define URGENT_PART 100
 
 typedef struct state {
@@ -39,7 +39,7 @@ typedef struct state {
     ps_value value;
     ps_pack_builder builder;
     ps_shadow shadow;
-    void *closing;      /* policy for packing everything held */
+    void *closing;      /* policy that packs everything held */
     uint64_t refreshed; /* time of the last refresh, records */
     int64_t mean_score; /* of recent packs, times TUNE_MEAN_PACKS */
     uint64_t packs;
@@ -117,7 +117,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     return PS_OK;
 }
 
-/* True if a sequence fills a pack by itself, and so need not wait. */
+/* True if a sequence fills a pack by itself, so it need not wait. */
 static bool has_full(const void *p)
 {
     const state *s = p;
@@ -139,9 +139,9 @@ static void admitted(void *p, uint32_t length)
 /* ---- Scores and values ---- */
 
 /*
- * True if full packs leave at least `percent` of the depth they use unused.
- * Judged by the smaller of the mean lengths of window and stream, in 1/256
- * token, since a burst can fill the window with long sequences.
+ * True if the depth exceeds the number of sequences in a full pack by at least
+ * `percent`.  Uses the smaller of the mean lengths of window and stream, in
+ * 1/256 token, since a burst can fill the window with long sequences.
  */
 static bool has_spare_depth(const state *s, uint32_t percent)
 {
@@ -153,7 +153,7 @@ static bool has_spare_depth(const state *s, uint32_t percent)
            (uint64_t)s->setup.capacity * 256 * (100 + percent);
 }
 
-/* With even_cost there must be several packs to choose from. */
+/* False with even_cost, which needs several packs to choose from. */
 static bool is_by_fit(const state *s)
 {
     return s->shadow.fits && !s->setup.even_cost;
@@ -169,7 +169,7 @@ static void recount(state *s)
         ps_dual_prices_recount(&s->prices, l, w->queues[l].count);
 }
 
-/* Sequences in a full window; more than usual if they are short. */
+/* Number of sequences in a full window; more than usual if they are short. */
 static uint32_t span(const state *s)
 {
     uint32_t here = s->setup.window->count;
@@ -218,8 +218,8 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
 /* ---- Choosing a pack ---- */
 
 /*
- * True if `p` is better.  With even_cost, of two good packs the one whose cost
- * is nearer to the mean is better.
+ * True if `p` is better than `than`.  With even_cost, if both packs are good,
+ * the pack whose cost is nearer to the mean is better.
  */
 static bool is_better(const state *s, const ps_candidate *p,
                       const ps_candidate *than, int64_t good)
@@ -236,7 +236,7 @@ static bool is_better(const state *s, const ps_candidate *p,
 /*
  * Completes `start` with several leaders until one pack is good: without a
  * leader, with the oldest sequence, then with the longest that fit.  Sets *best
- * to the best pack.  Only the sequences of `start` stay placed.
+ * to the best pack.  On return, only the sequences of `start` are placed.
  */
 static void try_leaders(state *s, const ps_candidate *start,
                         ps_candidate *best)
@@ -301,7 +301,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
                           .places = s->setup.depth,
                           .lengths = s->lengths};
 
-    /* Waiting longer improves no pack, and leaves bad packs for the end. */
+    /* A longer wait does not improve packs and leaves bad ones for the end. */
     max = max < s->setup.max_delay ? max : s->setup.max_delay;
     urgent |= now > time && now - time >= max - max / URGENT_PART;
 
@@ -320,7 +320,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* Chooses the pack that is due, or the next one of the closing plan. */
+/* Chooses the best pack if one is due, otherwise one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
@@ -370,7 +370,7 @@ static void save(const void *policy, ps_saver *saver)
     ps_shadow_save(&s->shadow, saver);
 }
 
-/* States have no closing plan, since they are saved while no pack is due. */
+/* A state has no closing plan, since it is saved while no pack is due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;

@@ -1,10 +1,10 @@
 /*
  * policy_plan.c - policies that plan the whole window when it is full.
  *
- * Packs of a plan that are at least as full as its mean are emitted one after
- * the other.  Then the next plan is made, in which the remaining sequences may
- * fit better.  A sequence that has waited too long is emitted in the pack that
- * the plan assigns it to.
+ * The packs of a plan that are at least as full as its mean are emitted one
+ * after the other.  Then the next plan is made, in which the remaining
+ * sequences may fit better.  A sequence that has waited too long is emitted in
+ * the pack to which the plan assigns it.
  *
  * Sequences that arrive while a plan is in use do not affect it.
  *
@@ -26,10 +26,10 @@ typedef struct state {
     ps_plan *plan;       /* NULL: none */
     uint64_t *left;      /* packs left, by strategy */
     size_t next;         /* earlier strategies have no pack full enough */
-    uint64_t min_tokens; /* of a pack that is full enough, units */
+    uint64_t min_tokens; /* in a pack that is full enough, units */
 } state;
 
-/* The maximum of making a plan, loading one, and using one. */
+/* The maximum over making, loading and using a plan. */
 static uint64_t bytes_of(const ps_policy_setup *o)
 {
     const ps_plan_size size = {
@@ -102,10 +102,10 @@ static ps_result count_left(state *s, ps_error *err)
 }
 
 /*
- * Makes a plan for the window.  If everything is to be packed, all of its packs
- * are used.  For `auto` this is quick, since there can be many flushes.  The
- * end of the input is planned with more effort if the window holds more than a
- * small part of all arrivals, because only then a few packs matter.
+ * Makes a plan for the window.  If everything is to be packed, all packs of the
+ * plan are used.  For `auto` this is quick, since there can be many flushes.
+ * The end of the input gets more effort if the window holds more than a small
+ * part of all arrivals, because a few packs matter only then.
  */
 static ps_result plan_window(state *s, uint64_t now, ps_emit_mode mode,
                              ps_error *err)

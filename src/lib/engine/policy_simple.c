@@ -2,8 +2,8 @@
  * policy_simple.c - policies without a state: bestfit, nextfit, none and
  * concat.
  *
- * For comparison with other packers, and for packing in input order.  Each pack
- * starts with the oldest sequence.
+ * These serve for comparison with other packers and for packing in input order.
+ * Each pack starts with the oldest sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,8 +42,8 @@ static bool is_ready(const void *state)
     case PS_POLICY_CONCAT:
         /*
          * The oldest sequences form the open pack.  It ends when it is full or
-         * the next sequence does not fit.  The window holds no others, so its
-         * totals suffice.
+         * the next sequence does not fit.  The window holds no other sequences,
+         * so its totals suffice.
          */
         return s->window->tokens >= s->capacity ||
                s->window->count >= s->depth;

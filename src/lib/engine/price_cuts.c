@@ -63,7 +63,7 @@ void ps_price_cuts_destroy(ps_price_cuts *c)
 
 /* ---- Solving ---- */
 
-/* Fraction of a pack for each of as many sequences of a length as fit. */
+/* Price of a length such that a pack of only this length is worth 1. */
 static double equal_part(const ps_price_cuts *c, uint32_t u)
 {
     uint32_t fit = c->units / u;
@@ -116,9 +116,9 @@ static const double *fill_knapsack(const ps_price_cuts *c,
 }
 
 /*
- * Lowers the prices of lengths that are not in the demand, to what the best
- * combination of lengths in the demand leaves of a pack's value of 1, and to an
- * equal share of a pack of only this length.  Returns the additions done.
+ * Lowers the price of each length that is not in the demand so that a pack is
+ * worth at most 1 if the length is combined with lengths in the demand, or if
+ * it is the only length.  Returns the additions done.
  */
 static double lower_unseen(const ps_price_cuts *c, const double *solved,
                            uint32_t n, double *price)
@@ -270,7 +270,7 @@ void ps_price_row_save(const ps_price_cuts *c, const double *row,
         ps_save_double(saver, row[u]);
 }
 
-/* Also false for NaN. */
+/* Sets restorer->failed unless 0 <= number <= max, which excludes NaN. */
 double ps_price_number_load(ps_restorer *restorer, double max)
 {
     double number = ps_load_double(restorer);

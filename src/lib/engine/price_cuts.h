@@ -7,7 +7,8 @@
  * The number of packs that a demand needs is a convex function of the demand,
  * and optimal prices for one demand are a cut: a plane that touches this
  * function from below (Kelley 1960).  For another demand, the highest of
- * several cuts approximates the function, and its prices the optimal ones.
+ * several cuts approximates the function, and its prices approximate the
+ * optimal prices.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +21,7 @@
 #include "engine/kernels.h"
 #include "packstream.h"
 
-/* A row has a number for each length in units, from index 1 on. */
+/* A row has a number for each length in units, starting at index 1. */
 typedef struct ps_price_cuts {
     uint32_t units;
     uint32_t max_units;
@@ -36,13 +37,13 @@ typedef struct ps_price_cuts {
     double *knapsack; /* two rows of a table */
 } ps_price_cuts;
 
-/* For packs of at most max_units.  Sets mem->failed if memory runs out. */
+/* For packs of at most max_units units.  Sets mem->failed if out of memory. */
 void ps_price_cuts_init(ps_price_cuts *cuts, uint32_t max_units,
                         ps_mem *mem);
 void ps_price_cuts_destroy(ps_price_cuts *cuts);
 
 /*
- * Starts again for packs of `units` and `depth` sequences, with two cuts:
+ * Starts over for packs of `units` units and `depth` sequences, with two cuts:
  * prices in proportion to length, and equal prices of 1 / depth.
  */
 void ps_price_cuts_reset(ps_price_cuts *cuts, uint32_t units,
@@ -78,16 +79,16 @@ ps_result ps_price_cuts_solve(ps_price_cuts *cuts, const double *demand,
                               double gap, double *work, ps_error *err);
 
 /*
- * Keeps new_row as a cut, used at `now`, and if there is no space replaces the
- * cut whose last use is oldest.  Does nothing if it differs little from another
+ * Keeps new_row as a cut, used at `now`.  If there is no space, replaces the
+ * least recently used cut.  Does nothing if new_row differs little from another
  * cut for a stream with these counts, whose sum is `total`.
  */
 void ps_price_cuts_keep(ps_price_cuts *cuts, const double *count,
                         double total, uint64_t now);
 
 /*
- * Sets `price` to a mean of the cuts whose value for this demand is less than
- * the fraction `part` below the highest, weighted by how far they are above
+ * Sets `price` to a weighted mean of the cuts whose value for this demand is
+ * within the fraction `part` of the highest.  The weight is the distance from
  * that limit.
  */
 void ps_price_cuts_mean(ps_price_cuts *cuts, const double *demand,

@@ -2,7 +2,7 @@
  * score.c - value of each length in the window to the next pack.
  *
  * Scores are integers.  They are derived from prices, which are sums and
- * products of doubles, rounded alike on every machine.
+ * products of doubles and round in the same way on every machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -98,7 +98,7 @@ uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
     return ps_score_exists(s->score[best]) ? best : 0;
 }
 
-/* Recomputes all scores.  Nothing may be placed. */
+/* Recomputes all scores.  No sequence may be placed. */
 static void score_all(ps_score *s)
 {
     uint32_t l = ps_window_longest(s->window, s->capacity);

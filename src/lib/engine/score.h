@@ -1,12 +1,12 @@
 /*
  * score.h - value of each length in the window to the next pack.
  *
- * The score of a length is its price (dual_prices.h), plus a little for balance
- * if the window has too many such sequences (balance.h), plus a little for the
- * age of the oldest.  Scores are in a table by length and, for large
+ * The score of a length is its price (dual_prices.h), plus small terms for
+ * balance, if the window has too many sequences of this length (balance.h), and
+ * for the age of the oldest.  Scores are in a table by length and, for large
  * capacities, in another by units, for the value function (value.h).
  *
- * While a pack is being built, sequences are placed in it, which can be undone.
+ * Sequences are placed while a pack is being built; placing can be undone.
  * When the last sequence of a length is placed, its score becomes NONE.
  *
  * SPDX-License-Identifier: MIT
@@ -37,7 +37,7 @@ typedef struct ps_score {
     int32_t *score;     /* by length; NONE: no sequence */
     int32_t *reversed;  /* the same by capacity - length */
     int32_t *best;      /* by unit: greatest score of its lengths */
-    int32_t *by_unit;   /* memory of `best`, unless that is `score` */
+    int32_t *by_unit;   /* memory of `best`, unless it is `score` */
     uint32_t *placed;   /* sequences placed, by length */
     ps_balance balance;
     uint64_t learned; /* arrivals when the balance was learned; 0: never */
@@ -55,10 +55,10 @@ void ps_score_init(ps_score *score, const ps_window *window,
                    const ps_dual_prices *prices, ps_mem *mem);
 void ps_score_destroy(ps_score *score);
 
-/* Learns the balance again if much has arrived since the last time. */
+/* Learns the balance again if many sequences have arrived since. */
 void ps_score_learn(ps_score *score);
 
-/* Call it when the prices change their units; the balance must be relearned. */
+/* Forgets the balance.  Call it when the units of the prices change. */
 void ps_score_forget(ps_score *score);
 
 /*
@@ -68,8 +68,8 @@ void ps_score_forget(ps_score *score);
 void ps_score_refresh(ps_score *score, uint64_t now, uint32_t span);
 
 /*
- * Save and load what does not follow from the window and the prices, which must
- * be loaded first.  Loading fails if the numbers are invalid.
+ * Save and load the members that do not follow from the window and the prices,
+ * which must be loaded first.  Loading fails if the numbers are invalid.
  */
 void ps_score_save(const ps_score *score, ps_saver *saver);
 void ps_score_load(ps_score *score, ps_restorer *restorer);
@@ -136,7 +136,7 @@ static inline void ps_score_take(ps_score *s, uint32_t length)
                                                      : PS_SCORE_NONE);
 }
 
-/* Place a sequence of a length that has one left, or undo that. */
+/* Place a sequence of a length that has one left, or undo the placement. */
 static inline void ps_score_place(ps_score *s, uint32_t length)
 {
     s->placed[length]++;

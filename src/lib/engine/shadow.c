@@ -63,8 +63,8 @@ void ps_shadow_admit(ps_shadow *s, uint32_t length)
 /* ---- The initial guess ---- */
 
 /*
- * Makes packs of the longest length and what best fit adds to it, as long as
- * the counts last.  Returns the number of packs.
+ * Makes packs of the longest length and the lengths that best fit adds to it,
+ * until a count runs out.  Returns the number of packs.
  */
 static double pack_counts(ps_shadow *s, uint32_t longest)
 {
@@ -121,7 +121,7 @@ static void count_packed(ps_shadow *s)
         s->left[ps_units_round(&p->units, l)] -= w->queues[l].count;
 }
 
-/* Starts a comparison of packs from now on. */
+/* Starts comparing the packs made from now on. */
 static void begin(ps_shadow *s, double carry, uint32_t windows)
 {
     count_packed(s);

@@ -1,8 +1,8 @@
 /*
  * shuffle.h - hold chosen packs and emit them in random order.
  *
- * A pool.  When it is full, one of its packs is emitted, each with the same
- * probability.
+ * Chosen packs are held in a pool.  When it is full, one of its packs is
+ * emitted, each with the same probability.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,15 +30,15 @@ typedef struct ps_shuffle {
     ps_shuffle_pack packs[PS_SHUFFLE_MAX_PACKS];
     uint32_t n_packs;
     uint32_t sequences;
-    uint32_t max_sequences; /* it is full with this many, */
-    uint32_t least;         /* or with this many if they have `enough` tokens */
+    uint32_t max_sequences; /* the pool is full with this many, */
+    uint32_t least;         /* or with this many and `enough` tokens */
     uint64_t tokens;
     uint64_t enough;
     uint32_t oldest;        /* index of the pack with the least time, if any */
 } ps_shuffle;
 
 /*
- * Maximum number of sequences in it: those of a window, and a pack added just
+ * Maximum number of sequences in a pool: a window's, plus a pack added just
  * before that number was reached.
  */
 static inline uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
@@ -62,7 +62,7 @@ bool ps_shuffle_is_full(const ps_shuffle *shuffle);
 void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
                     uint64_t tokens, uint32_t oldest, uint64_t time);
 
-/* The slot with the least time in all packs; PS_NO_SLOT if it is empty. */
+/* The slot with the least time in all packs; PS_NO_SLOT if there are none. */
 uint32_t ps_shuffle_oldest(const ps_shuffle *shuffle);
 
 /* Writes the slots of a pack and returns their number. */

@@ -1,12 +1,13 @@
 /*
  * tuning.h - the constants that affect which packs are made.
  *
- * Each has its unit and, if known, the range of values that are nearly as good.
- * In brackets: the percentage points of efficiency lost with half the value and
- * with twice the value, on average over the streams of tests/bench/ablation.sh
- * (W = 1,024, 100,000 sequences), which repeats the measurement.  Negative: the
- * other value is better there.  These streams are random, have one window size
- * and no histogram to learn from, so some constants matter only elsewhere.
+ * Each comment names the unit and, if known, the range of values that are
+ * nearly as good.  In brackets: the percentage points of efficiency lost with
+ * half the value and with twice the value, on average over the streams of
+ * tests/bench/ablation.sh (W = 1,024, 100,000 sequences), which repeats the
+ * measurement.  A negative number means that the other value is better there.
+ * These streams are random, have one window size and no histogram to learn
+ * from, so some constants matter only elsewhere.
  *
  * Constants that only keep numbers in range are defined where they are used.
  *
@@ -70,8 +71,8 @@
  * The first cut is solved for after one window.  The interval to the next is
  * halved if the new cut was above all others by TUNE_NEWS of the tolerance, and
  * doubled otherwise.  Work is counted in additions; a few 10^9 take a second.
- * TUNE_FIRST_WORK of them are allowed at first, and more with each record.
- * Solving may stop at a gap, since a small window gains nothing from more
+ * TUNE_FIRST_WORK additions are allowed at first, and more with each record.
+ * Solving can stop at a gap, since a small window gains nothing from more
  * precise prices.
  */
 /* of the tolerance; 0.1 to 0.5 [-0.0023 -0.0030] */
@@ -86,7 +87,7 @@
 #define TUNE_MIN_WORK 2e6
 /* additions for one cut: some hundredths of a second [+0.0000 +0.0000] */
 #define TUNE_MAX_WORK 2.4e7
-/* part of the packs, over W, within these two [-0.0023 +0.0002] */
+/* part of the packs, over W; limited by the next two [-0.0023 +0.0002] */
 #define TUNE_GAP 1.0
 /* part of the packs [+0.0000 +0.0000] */
 #define TUNE_MIN_GAP 1e-4
@@ -99,13 +100,13 @@
  * In the time of one window, a sequence gains a fraction of the score of a full
  * pack, for several windows.  After that it leads the next pack.
  */
-/* packs over the gain; 125 to 500 [-0.0031 -0.0009] */
+/* full pack's score over the gain; 125 to 500 [-0.0031 -0.0009] */
 #define TUNE_AGE 250
 /* windows; from 2 [+0.0000 +0.0000] */
 #define TUNE_MAX_AGE 8
 /* windows, less 1 %; waiting for longer gains nothing [+0.0000 +0.0000] */
 #define TUNE_URGENT_WINDOWS 4
-/* the same where no delay was chosen [+0.0000 +0.0000] */
+/* windows, if no delay was chosen [+0.0000 +0.0000] */
 #define TUNE_USUAL_DELAY 2
 
 /*
@@ -117,9 +118,9 @@
  * nothing else preserves the mixture of lengths, so the weight is greater:
  * without it, bursty or drifting streams lose up to 0.3 points.
  */
-/* packs over the gain; 32 to 128 [-0.0017 -0.0030] */
+/* full pack's score over the gain; 32 to 128 [-0.0017 -0.0030] */
 #define TUNE_BALANCE 64
-/* the same where prices are nearly linear; 8 to 32 [-0.0008 +0.0008] */
+/* the same if prices are nearly linear; 8 to 32 [-0.0008 +0.0008] */
 #define TUNE_BALANCE_STRONG 16
 /* mean distance from linear prices [-0.0004 +0.0000] */
 #define TUNE_NEARLY_LINEAR 1e-3
@@ -127,18 +128,18 @@
 #define TUNE_MIN_SHARE 10
 /* windows that shares are a mean of; 3 to 12 [-0.0059 +0.0006] */
 #define TUNE_SHARE_WINDOWS 6
-/* times as many records, or [+0.0009 -0.0013] */
+/* knots are relearned at this many times the records [+0.0009 -0.0013] */
 #define TUNE_BALANCE_GROWTH 4
-/* windows more, until the knots are learned again [-0.0007 -0.0003] */
+/* or after this many more windows [-0.0007 -0.0003] */
 #define TUNE_BALANCE_WINDOWS 64
 
 /*
  * ---- Building a pack (pack_builder.c, value.c) ----
  *
  * If packs hold many sequences, the oldest are placed in bulk until a capacity
- * of several mean lengths and 1 / TUNE_BULK_LEAVES of the depth are left; those
- * longer than L / TUNE_BULK_PART are skipped.  The value function chooses the
- * next lengths, up to one or two that fill the rest exactly.
+ * of several mean lengths and 1 / TUNE_BULK_LEAVES of the depth are left.
+ * Sequences longer than L / TUNE_BULK_PART are skipped.  The value function
+ * chooses the next lengths, up to one or two that fill the rest exactly.
  */
 /* mean lengths; from 4 [+0.0255 -0.0015] */
 #define TUNE_BULK_MEANS 7
@@ -148,7 +149,8 @@
 #define TUNE_BULK_PART 4
 /* mean lengths of capacity that a pair may fill; from 3 [+0.0430 -0.0071] */
 #define TUNE_PAIR_MEANS 3
-/* packs over the score an exact end may lack; 100 to 400 [+0.0039 -0.0042] */
+/* full pack's score over what an exact end may lack; 100 to 400
+   [+0.0039 -0.0042] */
 #define TUNE_EXACT 200
 /* lengths among which the last is sought; from 12 [-0.0004 +0.0001] */
 #define TUNE_LAST_TRIES 24
@@ -162,12 +164,13 @@
  * Packs are built with several leaders until one is good: its score is near the
  * mean of recent packs.  Scores and values are refreshed several times per
  * window, and less often while windows differ little more than randomly.  The
- * depth counts as ample, or as unlimited, if full packs leave that percentage
- * of the depth they use unused.
+ * depth counts as ample, or as unlimited, if it exceeds the number of sequences
+ * in a full pack by that percentage.
  */
 /* first sequences; 3 to 12 [+0.0016 -0.0056] */
 #define TUNE_LEADERS 6
-/* packs over the score a good one may lack; 250 to 1000 [-0.0035 -0.0030] */
+/* full pack's score over what a good one may lack; 250 to 1000
+   [-0.0035 -0.0030] */
 #define TUNE_GOOD 500
 /* packs in that mean [+0.0005 -0.0019] */
 #define TUNE_MEAN_PACKS 128
@@ -190,12 +193,12 @@
  * Best fit is used while it exceeds the bound by at most TUNE_EXCESS packs per
  * window of the stream, plus TUNE_EXCESS_OUT.  Once rejected, it must stay
  * TUNE_EXCESS_IN below that for several windows, because it would take over a
- * window of what the prices left.  The initial guess is best fit decreasing of
- * all arrivals.  With few distinct lengths, prices lose little, so TUNE_EXCESS
- * and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
+ * window of sequences that prices left.  The initial guess is best fit
+ * decreasing of all arrivals.  With few distinct lengths, prices lose little,
+ * so TUNE_EXCESS and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
  *
- * The first sequence of a pack is the one of the oldest with which best fit
- * leaves the least capacity unused.  Each place younger must gain
+ * A pack starts with one of the oldest sequences, chosen so that best fit
+ * leaves the least capacity unused.  Each step to a younger sequence must gain
  * TUNE_FIRST_AGE / 2^20 of L.
  */
 /* sequences in a pack, on average; 2.1 to 2.4 [+0.0172 +0.0061] */
@@ -214,7 +217,7 @@
 #define TUNE_EXCESS_WINDOWS 64
 /* packs above the bound, and [+0.0001 +0.0007] */
 #define TUNE_START_EXCESS 1.2
-/* part of it [+0.0000 +0.0007] */
+/* part of the bound [+0.0000 +0.0007] */
 #define TUNE_START_PART 1.5e-3
 /* sequences; 64 to 256 [-0.0000 +0.0000] */
 #define TUNE_FIRSTS 128

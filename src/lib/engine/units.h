@@ -22,9 +22,10 @@ typedef struct ps_units {
 } ps_units;
 
 /*
- * Returns the smallest units of which the capacity, at most 2^24 tokens, has at
- * most `max` <= 2,048.  Then n * inverse is below 2^60 for all lengths n, and
- * n * (inverse * size - 2^48) is below 2^48, so quotients are exact.
+ * Returns the smallest units such that the capacity, at most 2^24 tokens, has
+ * at most `max` <= 2,048 of them.  Then n * inverse is below 2^60 for every
+ * length n, and n * (inverse * size - 2^48) is below 2^48, so quotients are
+ * exact.
  */
 static inline ps_units ps_units_of(uint32_t capacity, uint32_t max)
 {

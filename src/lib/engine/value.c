@@ -17,8 +17,8 @@
 #define FEW_PART 32
 
 /*
- * Above any value.  2,048 sequences with at most 0.16 PS_SCORE_ONE each for
- * balance and age, and prices below 2 in total, are worth less than 330
+ * Greater than any value.  2,048 sequences with at most 0.16 PS_SCORE_ONE each
+ * for balance and age, and prices below 2 in total, are worth less than 330
  * PS_SCORE_ONE; the limit is 384.  Adding another score does not overflow.
  */
 #define MAX_VALUE (INT32_MAX / 4 * 3)

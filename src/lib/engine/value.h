@@ -40,8 +40,8 @@ void ps_value_init(ps_value *value, uint32_t max_units, uint32_t depth,
 void ps_value_destroy(ps_value *value);
 
 /*
- * Fills the table from the scores `best`, by unit.  `ample`: packs do not reach
- * the depth, so only the row for any number of sequences is needed.
+ * Fills the table from the scores `best`, by unit.  With `ample`, packs do not
+ * reach the depth, so only the row for any number of sequences is needed.
  */
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
                       bool ample);
@@ -50,7 +50,7 @@ void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
 void ps_value_save(const ps_value *value, ps_saver *saver);
 void ps_value_load(ps_value *value, uint32_t units, ps_restorer *restorer);
 
-/* Values with `places` >= 1 sequences left; index units - c is capacity c. */
+/* Values for `places` >= 1 more sequences; index units - c is capacity c. */
 const int32_t *ps_value_row(const ps_value *value, uint32_t places);
 
 #endif

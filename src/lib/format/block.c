@@ -316,7 +316,8 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
         !ps_trailer_decode(trailer, &end_bytes, &end->stream_bytes) ||
         end_bytes != bytes)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END's index or trailer contradicts its size, %zu bytes",
+                       "END's index or trailer contradicts its size of %zu "
+                       "bytes",
                        bytes);
     used = AT_ENTRIES +
            ((uint64_t)end->n_parts + end->n_blocks) * PS_ENTRY_BYTES;

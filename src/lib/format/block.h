@@ -25,7 +25,7 @@ typedef struct ps_block_head {
     ps_block_kind kind;
     uint32_t n_packs; /* number of packs; 0 except in blocks of packs */
     uint32_t n_seqs;  /* sequence rows of all its packs */
-    uint64_t first;   /* index of its first pack; INDEX and END: next pack */
+    uint64_t first;   /* index of the first pack; INDEX and END: next pack */
     uint64_t bytes;   /* size of the block, including the head */
     uint64_t body;    /* hash of the bytes after the head; 0 for packs */
 } ps_block_head;
@@ -143,8 +143,8 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
 #define PS_TRAILER_BYTES 24
 
 /*
- * Decodes a trailer.  Returns false if the bytes are not a trailer, or if it
- * has a size that END or the stream cannot have.
+ * Decodes a trailer.  Returns false if the bytes are not a trailer, or if the
+ * trailer has a size that END or the stream cannot have.
  */
 bool ps_trailer_decode(const unsigned char *from, uint64_t *end_bytes,
                        uint64_t *stream_bytes);

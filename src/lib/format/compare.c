@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * The text of the error has the value in the first schema or header before the
- * value in the second: "vocab_size is 50304, not 50257".
+ * The error text has the value in the first schema or header, then the value in
+ * the second: "vocab_size is 50304, not 50257".
  */
 
 #include <inttypes.h>

@@ -25,7 +25,7 @@ static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 }
 
 /*
- * Adds a framed record to a digest.  `hash` is that of the bytes after `count`.
+ * Adds a framed record to a digest.  `hash` covers the bytes after `count`.
  */
 static inline uint64_t ps_token_digest(uint64_t digest, uint32_t count,
                                        uint64_t hash)

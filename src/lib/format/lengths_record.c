@@ -80,7 +80,7 @@ ps_result ps_lengths_tail_decode(ps_lengths *l, const unsigned char *tail,
         return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not match");
     if (load_u64(tail + AT_BYTES) != PS_LENGTHS_BYTES(l->n))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it has %zu bytes, but its tail says %" PRIu64,
+                       "it has %zu bytes, but its tail declares %" PRIu64,
                        PS_LENGTHS_BYTES(l->n), load_u64(tail + AT_BYTES));
     return PS_OK;
 }

@@ -31,7 +31,7 @@ typedef struct ps_lengths {
     uint32_t n;            /* number of entries in the record */
     uint32_t last;         /* length of the last entry, tokens; 0: none yet */
     uint64_t sequences;    /* number of sequences in the entries so far */
-    uint64_t tokens;       /* number of their tokens */
+    uint64_t tokens;       /* number of tokens in these sequences */
     uint64_t stream_bytes; /* bytes of the stream before this record */
 } ps_lengths;
 
@@ -73,7 +73,7 @@ ps_result ps_lengths_tail_decode(ps_lengths *lengths,
 ps_result ps_lengths_decode(ps_lengths *lengths, const unsigned char *record,
                             size_t n, ps_error *err);
 
-/* Compares the sums with those of the stream.  PS_OK, PS_ERR_CORRUPT. */
+/* Compares the sums with the sums of the stream.  PS_OK, PS_ERR_CORRUPT. */
 ps_result ps_lengths_compare(const ps_lengths *lengths, uint64_t sequences,
                              uint64_t tokens, ps_error *err);
 

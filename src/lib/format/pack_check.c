@@ -147,7 +147,7 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Checks that tokens are in the vocabulary.  The pad id need not be. */
+/* Checks that tokens are in the vocabulary.  The pad id can be outside. */
 static ps_result check_vocabulary(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {

@@ -227,7 +227,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
     info->n_fields = load_u32(from + AT_N_FIELDS);
     if (info->n_fields > PS_MAX_FIELDS)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the header lists %u fields, the limit is %d",
+                       "the header lists %u fields, but the limit is %d",
                        (unsigned)info->n_fields, PS_MAX_FIELDS);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const unsigned char *entry =
@@ -300,8 +300,8 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         (info->group > 0 &&
          info->schema.channels[info->group - 1].kind != PS_PER_SEQUENCE))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "groups by channel %" PRIu32 ", which is not a "
-                       "per-sequence channel",
+                       "the header groups by channel %" PRIu32 ", which is "
+                       "not a per-sequence channel",
                        info->group);
     if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,

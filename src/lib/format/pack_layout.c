@@ -187,7 +187,7 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
     if (n > 1 && (uint64_t)n * info->row_bytes > PS_MAX_ROW_BYTES)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a block of %" PRIu32 " packs takes %" PRIu64 " bytes, "
-                       "the limit is %" PRIu32,
+                       "but the limit is %" PRIu32,
                        n, (uint64_t)n * info->row_bytes, PS_MAX_ROW_BYTES);
     of_block = n * of_pack < of_one ? n * of_pack : of_one;
     info->block_packs = n;
@@ -215,7 +215,8 @@ ps_result ps_layout(ps_pack_info *info, ps_error *err)
     add_fields(info, &row, &seq);
     if (row > PS_MAX_ROW_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "a row takes %" PRIu64 " bytes, the limit is %" PRIu32,
+                       "a row takes %" PRIu64 " bytes, but the limit is "
+                       "%" PRIu32,
                        row, PS_MAX_ROW_BYTES);
     info->row_bytes = (uint32_t)row;
     info->seq_bytes = (uint32_t)seq;

@@ -81,7 +81,7 @@ ps_result ps_token_header_size(const unsigned char *from, size_t *size,
         return r;
     if (n_channels > PS_MAX_CHANNELS)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the header lists %u channels, the limit is %d",
+                       "the header lists %u channels, but the limit is %d",
                        (unsigned)n_channels, PS_MAX_CHANNELS);
     *size = PS_TOKEN_FIXED_BYTES +
             (size_t)n_channels * PS_CHANNEL_ENTRY_BYTES + 8;

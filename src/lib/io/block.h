@@ -57,7 +57,7 @@ void ps_pool_reclaim(ps_pool *pool);
  */
 ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err);
 
-/* Upper bound, in bytes, on the memory of a pool with `blocks` blocks. */
+/* Upper bound on the memory of a pool with `blocks` blocks, in bytes. */
 uint64_t ps_pool_bytes(uint64_t blocks);
 
 /* Number of blocks that are held. */

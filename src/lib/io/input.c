@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Uncompressed bytes are returned in place, in a reference-counted block.  The
- * unread rest of a block is copied to the headroom of the next block.  A rest
- * that is too large for the headroom is joined with the following bytes in a
- * buffer.  Decompressed bytes are always in the buffer.
+ * Uncompressed bytes are returned in place, in a reference-counted block.
+ * Unread bytes at the end of a block are copied to the headroom of the next.
+ * If there are too many for the headroom, they are joined with the following
+ * bytes in a buffer.  Decompressed bytes are always in the buffer.
  */
 
 #include "io/input.h"
@@ -153,8 +153,8 @@ static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 }
 
 /*
- * Reads the missing part of `want` bytes, which do not fit a block, and some of
- * the following bytes directly into the buffer.  The buffer grows only as bytes
+ * Reads the rest of `want` bytes, which do not fit in a block, and some of the
+ * following bytes directly into the buffer.  The buffer grows only as bytes
  * arrive.
  */
 static ps_result fill_buffer(ps_input *in, size_t want, ps_error *err)
@@ -255,7 +255,7 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
     return PS_OK;
 }
 
-/* Adds decompressed bytes to the unread bytes, at least one before the end. */
+/* Appends decompressed bytes, at least one unless the input has ended. */
 static ps_result fill_decompressed(ps_input *in, size_t want, ps_error *err)
 {
     size_t size = in->buffer_size - (size_t)(in->at - in->buffer);

@@ -69,7 +69,7 @@ ps_result ps_input_open(ps_input **input, int fd, ps_error *err);
 /* Sets the maximum size of a peek in bytes.  Call it before the first peek. */
 void ps_input_set_max(ps_input *input, uint64_t bytes);
 
-/* Upper bound, in bytes, on the memory of an input with these limits. */
+/* Upper bound on the memory of an input with these limits, in bytes. */
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded);
 
 /* Slow path of ps_input_peek: not all bytes are buffered. */

@@ -45,7 +45,7 @@ struct ps_output {
     size_t size;                   /* of a block, bytes */
     block *blocks;                 /* ring of n_blocks */
     uint32_t n_blocks;             /* at least 1 */
-    ps_compressor **compressors;   /* one per thread; without, the caller's */
+    ps_compressor **compressors;   /* one per thread, or one for the caller */
     uint32_t n_compressors;
     ps_seek_table *table; /* of the frames; NULL if not compressed */
     pthread_t *threads;
@@ -53,11 +53,11 @@ struct ps_output {
 
     /* Used by the writer thread, or by the caller if there is no thread. */
     file_end end;
-    uint64_t written; /* bytes of output, including those of earlier runs */
+    uint64_t written; /* bytes of output, including earlier runs */
 
     /*
-     * Block numbers, counted from 0: blocks below `filling` are full, those
-     * below `taken` belong to a thread, and those below `done` have been
+     * Block numbers, counted from 0: blocks below `filling` are full, blocks
+     * below `taken` belong to a thread, and blocks below `done` have been
      * written.  `lock` guards these and all members below.
      */
     pthread_mutex_t lock;
@@ -387,7 +387,7 @@ static ring_shape ring_for(const ps_output_options *o)
     const size_t spare = SPARE_BYTES / size;
     ring_shape ring = {.threads = o->threads, .blocks = 1, .size = size};
 
-    /* Without compression, writing in order is all there is to do. */
+    /* Uncompressed blocks are only written in order: one thread is enough. */
     if (!o->compressed && o->threads > 1)
         ring.threads = 1;
     if (ring.threads > 0)

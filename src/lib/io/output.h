@@ -49,7 +49,7 @@ typedef struct ps_output_place {
 } ps_output_place;
 
 /*
- * Upper bound, in bytes, on the memory of an output.  Includes the seek table
+ * Upper bound on the memory of an output, in bytes.  Includes the seek table
  * only if max_frames is set.
  */
 uint64_t ps_output_bytes(const ps_output_options *options);
@@ -73,8 +73,8 @@ unsigned char *ps_output_block(ps_output *output);
 /*
  * Ends the block of ps_output_block, which has `n` bytes.  The block is
  * finalized and, if `keep` is set, written; in compressed output it becomes one
- * frame.  A failure can also be that of an earlier block.  PS_OK, PS_ERR_IO,
- * PS_ERR_MEMORY and the results of the write hook.
+ * frame.  The result can be the failure of an earlier block.  PS_OK,
+ * PS_ERR_IO, PS_ERR_MEMORY and the results of the write hook.
  */
 ps_result ps_output_commit(ps_output *output, size_t n, bool keep,
                            ps_error *err);
@@ -99,8 +99,8 @@ ps_result ps_output_push(ps_output *output, ps_error *err);
 ps_result ps_output_flush(ps_output *output, ps_error *err);
 
 /*
- * Flushes and returns the position of the output.  Its pointers are valid until
- * the next call.
+ * Flushes the output and returns its position.  The pointers in the position
+ * are valid until the next call.
  */
 ps_result ps_output_where(ps_output *output, ps_output_place *place,
                           ps_error *err);
@@ -111,7 +111,7 @@ uint64_t ps_output_written(const ps_output *output);
 /* Flushes and writes the seek table.  Nothing may be added afterwards. */
 ps_result ps_output_finish(ps_output *output, ps_error *err);
 
-/* Bytes that were not flushed can be lost. */
+/* Frees the output.  Bytes that were not flushed can be lost. */
 void ps_output_free(ps_output *output);
 
 #endif

@@ -315,7 +315,7 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
         s[i].plain_at = f->size;
         f->size += s[i].table->end.plain_at;
     }
-    /* A table can be large, and no frame needs that much. */
+    /* A table can be much larger than any frame. */
     free(f->compressed.bytes);
     f->compressed = (buffer){0};
     return PS_OK;

@@ -54,8 +54,8 @@ ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err);
 
 /*
- * Given `*n` >= 1 bytes at `*offset` of the contents, returns the offset and
- * number of the bytes of the file that have to be read at most.
+ * Converts a range of the contents, `*n` >= 1 bytes at `*offset`, to the
+ * largest range of the file that has to be read for it.
  */
 void ps_random_input_extent(const ps_random_input *file, uint64_t *offset,
                             uint64_t *n);

@@ -77,7 +77,7 @@ uint64_t ps_read_ahead_bytes(bool threaded)
 }
 
 /*
- * Reads a piece.  Runs on the reading thread, or on the user's.
+ * Reads a piece.  Runs on the reading thread or on the user's thread.
  *
  * Each byte has the same offset modulo ALIGNMENT in memory as in the input,
  * even if pieces have odd sizes.  Fields of packs are therefore aligned.

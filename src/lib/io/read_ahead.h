@@ -24,7 +24,7 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
                              ps_error *err);
 
 /*
- * Upper bound, in bytes, on the memory of a read-ahead.  Includes the pool and
+ * Upper bound on the memory of a read-ahead, in bytes.  Includes the pool and
  * its blocks, except blocks that others hold.
  */
 uint64_t ps_read_ahead_bytes(bool threaded);

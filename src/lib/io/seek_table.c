@@ -96,8 +96,8 @@ ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
 
     if (t->frames >= t->max)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "more than %" PRIu32 " frames do not fit in the seek "
-                       "table",
+                       "the seek table cannot hold more than %" PRIu32
+                       " frames",
                        t->max);
     if (bytes > UINT32_MAX || plain > UINT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
@@ -167,7 +167,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
         return ps_fail(err, PS_ERR_UNSUPPORTED, "there is no seek table");
     if ((descriptor & RESERVED) != 0)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the seek table has the unknown descriptor 0x%02x",
+                       "the descriptor of the seek table, 0x%02x, is unknown",
                        descriptor);
     *table_bytes = (uint64_t)frames * entry_bytes(footer) +
                    PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES;
@@ -194,13 +194,13 @@ static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
     if (bytes / 2 > PS_FRAME_BYTES_MAX || plain > PS_FRAME_BYTES_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "frame %" PRIu32 " of the seek table has %" PRIu32
-                       " bytes, the limit is %" PRIu32,
+                       " bytes, but the limit is %" PRIu32,
                        t->frames, bytes > plain ? bytes : plain,
                        PS_FRAME_BYTES_MAX);
     if (plain / BEST_RATIO > bytes)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "%" PRIu32 " bytes cannot decompress to %" PRIu32
-                       ", as the seek table lists for frame %" PRIu32,
+                       "%" PRIu32 " bytes cannot decompress to the %" PRIu32
+                       " bytes that the seek table lists for frame %" PRIu32,
                        bytes, plain, t->frames);
     return ps_seek_table_add(t, bytes, plain, err);
 }

@@ -51,14 +51,14 @@ typedef struct ps_seek_frame {
     uint32_t number;   /* from 0 */
     uint64_t at;       /* offset from the first frame */
     uint32_t bytes;    /* compressed size */
-    uint64_t plain_at; /* offset of its contents from those of the first */
+    uint64_t plain_at; /* offset of the contents from the first frame's */
     uint32_t plain;    /* uncompressed size */
 } ps_seek_frame;
 
 /* Creates an empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
-/* Upper bound, in bytes, on the memory of a table with `max` frames. */
+/* Upper bound on the memory of a table with `max` frames, in bytes. */
 uint64_t ps_seek_table_takes(uint32_t max);
 
 /*

@@ -20,7 +20,7 @@ typedef struct ps_compressor ps_compressor;
 ps_result ps_compressor_open(ps_compressor **compressor, int level,
                              ps_error *err);
 
-/* Upper bound, in bytes, on the memory for frames of up to `n` bytes. */
+/* Upper bound on the memory for frames of up to `n` bytes, in bytes. */
 uint64_t ps_compressor_bytes(int level, size_t n);
 
 /*

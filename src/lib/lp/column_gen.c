@@ -10,7 +10,7 @@
  *  - Slack columns let a slot hold the next shorter length.  In the dual
  *    problem they require that no length is worth more than a longer one (dual
  *    cuts: Valerio de Carvalho 2005).
- *  - Columns are sought at prices between those of the basis and the best ones
+ *  - Columns are sought at prices between the basis prices and the best prices
  *    so far (Wentges 1997), because basis prices oscillate.
  *
  * Any prices become dual feasible when divided by the value of the best column.
@@ -50,12 +50,12 @@ struct ps_lp {
     ps_pricer pricer;
     ps_column *tried;   /* [2 n], candidates to enter the basis */
     uint32_t n_tried;   /* number of candidates */
-    double *value;      /* [n], of the columns the pricer offers */
+    double *value;      /* [n], values of the columns the pricer offers */
     double *best;       /* [n], prices of the best bound */
     double *smoothed;   /* [n], prices used to seek columns */
     double smooth;      /* weight of `best` in them */
     double bound;       /* lower bound, packs */
-    double target;      /* the same for inexact prices: an estimate */
+    double target;      /* estimate of `bound`, if prices are inexact */
     double rounds;      /* number so far */
     double pool_work;   /* additions */
     double looked_work; /* work done and packs at the last check */
@@ -103,7 +103,7 @@ void ps_lp_free(ps_lp *lp)
 }
 
 /*
- * Takes the best of several dual feasible prices: by tokens (rule 0), by
+ * Takes the best of several dual feasible price rules: by tokens (rule 0), by
  * sequences (rule 1), and by parts (rule k + 1).  By parts, the capacity is
  * divided into k + 1 equal parts.  A length strictly between j and j + 1 parts
  * is worth j / k, because a pack that contains one has space for at most k
@@ -139,7 +139,7 @@ static void set_first_prices(ps_lp *lp)
 
 /*
  * Prices columns at the smoothed prices, and keeps these prices if they give
- * the best bound so far.  For the bound each length has the highest price of
+ * the best bound so far.  In the bound, each length has the highest price of
  * any length up to it.
  */
 static void seek(ps_lp *lp)
@@ -198,8 +198,8 @@ static bool try_columns(ps_lp *lp, double *max)
 }
 
 /*
- * The same for slack columns, where i replaces the length before it.
- * Only those with a large gain are tried.
+ * Tries the slack columns with a large gain.  Slack column i lets a slot of
+ * length i hold the length below it.
  */
 static bool try_slacks(ps_lp *lp, double *max)
 {
@@ -227,8 +227,8 @@ static bool try_slacks(ps_lp *lp, double *max)
 }
 
 /*
- * Lets tried columns enter as long as their gain is large enough, starting with
- * the largest gain relative to size.
+ * Lets tried columns enter while their gain is large enough, starting with the
+ * largest gain relative to size.
  */
 static ps_lu_result enter(ps_lp *lp, double max)
 {

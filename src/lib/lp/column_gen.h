@@ -19,7 +19,7 @@
  *   sparse        lists of entries, columns, matrices
  *   lengths       look up lengths
  *
- * Each uses only those below it.  The module works on numbers, not on
+ * Each file uses only those below it.  The module works on numbers, not on
  * histograms or plans, and uses only base.  Work is counted in additions rather
  * than seconds, so that results depend on the instance alone.
  */
@@ -47,7 +47,7 @@ typedef struct ps_lp ps_lp;
 /* When a search may stop. */
 typedef struct ps_lp_limits {
     double work;        /* additions, about 10^9 per second */
-    double min_yield;   /* packs saved per 10^8 additions; less: stop */
+    double min_yield;   /* packs saved per 10^8 additions; stop below it */
     double gap;         /* packs above the bound that count as solved */
     uint32_t max_units; /* see ps_pricer_init */
 } ps_lp_limits;
@@ -60,7 +60,7 @@ ps_result ps_lp_open(ps_lp **lp, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err);
 void ps_lp_free(ps_lp *lp);
 
-/* Existing columns for an instance, as entries of a list. */
+/* Existing columns for an instance; their entries are in one list. */
 typedef struct ps_lp_pool {
     ps_entries list;
     ps_column *column;
@@ -74,7 +74,7 @@ typedef struct ps_lp_pool {
 ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
                         const ps_lp_pool *pool, ps_error *err);
 
-/* Upper bound, in bytes, on the memory for any instance with `n` lengths. */
+/* Upper bound on the memory for any instance with `n` lengths, in bytes. */
 uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                      uint32_t max_units);
 
@@ -82,8 +82,8 @@ uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
 double ps_lp_bound(const ps_lp *lp);
 
 /*
- * The columns, their repeat counts and the prices.  Its number of packs is an
- * upper bound on the optimum.
+ * Returns the columns, their repeat counts and the prices.  The sum of the
+ * counts is an upper bound on the optimum.
  */
 ps_basis *ps_lp_basis(ps_lp *lp);
 

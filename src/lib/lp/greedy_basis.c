@@ -5,9 +5,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Each strategy starts with the longest remaining length, is filled up, and is
- * repeated until one of its lengths is used up.  As a basis this yields as many
- * strategies as lengths.  No strategy contains a length used up before it, so
- * the basis is triangular.
+ * repeated until one of its lengths is used up.  This gives as many strategies
+ * as lengths.  No strategy contains a length used up by an earlier one, so they
+ * form a triangular basis.
  */
 
 #include "lp/greedy_basis.h"
@@ -114,7 +114,7 @@ static bool add_items(greedy *g, ps_column *column, uint32_t k,
     return ps_column_add(g->list, column, k - 1, times);
 }
 
-/* Finds the two lengths worth most in c tokens, or one, or none. */
+/* Finds the one or two lengths with the greatest total value in c tokens. */
 static void find_pair(greedy *g, uint32_t c, uint32_t *shorter,
                       uint32_t *longer)
 {
@@ -151,7 +151,7 @@ static void find_pair(greedy *g, uint32_t c, uint32_t *shorter,
 
 /*
  * Fills a pack whose longest sequence has length k: first with lengths close to
- * an even share of what remains, then with the most valuable pair.
+ * an even share of the space left, then with the most valuable pair.
  */
 static bool build(greedy *g, uint32_t k, ps_column *column)
 {

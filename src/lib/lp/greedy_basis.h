@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Each strategy combines the longest remaining length with the most valuable
- * companions.  A full pack is worth 1: each sequence contributes `slot`, and
- * the rest is divided among the tokens.
+ * others that fit.  A full pack is worth 1: each sequence contributes `slot`,
+ * and the rest of the value is divided among the tokens.
  */
 
 #ifndef LIB_LP_GREEDY_BASIS_H
@@ -37,8 +37,8 @@ ps_result ps_greedy_strategies(const ps_lp_instance *instance, double slot,
                                ps_error *err);
 
 /*
- * Upper bound, in bytes, on the memory of either, apart from lists of entries
- * and columns.
+ * Upper bound on the memory of either function, in bytes, excluding lists of
+ * entries and columns.
  */
 uint64_t ps_greedy_bytes(uint32_t n, uint32_t capacity);
 

@@ -14,7 +14,7 @@
 #define MAX_KEPT 64
 #define MIN_PIVOT 1e-9
 
-/* `kept` has room for at least one update, even if both vectors are dense. */
+/* `kept` has space for at least one update, even if both vectors are dense. */
 void ps_lu_init(ps_lu *lu, uint32_t n, uint64_t entries, ps_mem *mem)
 {
     *lu = (ps_lu){0};
@@ -78,7 +78,7 @@ static double dot(const ps_entries *e, size_t from, size_t to,
     return sum;
 }
 
-/* Subtracts `t` times these entries from a dense vector. */
+/* Subtracts `t` times a range of entries from a dense vector. */
 static void subtract(const ps_entries *e, size_t from, size_t to, double t,
                      double *dense)
 {

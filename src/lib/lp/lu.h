@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * The matrix is factored as L U in the order of Markowitz.  Each replacement
- * then adds two sparse vectors (middle product form: B = L T1 T2 ... U, where
- * each T is the identity plus an outer product of two vectors).  Both vectors
- * are by-products of the solves in a simplex step.
+ * The matrix is factored as L U in Markowitz order.  Each replacement then adds
+ * two sparse vectors (middle product form: B = L T1 T2 ... U, where each T is
+ * the identity plus an outer product of two vectors).  Both vectors are
+ * by-products of the solves in a simplex step.
  */
 
 #ifndef LIB_LP_LU_H

@@ -4,10 +4,10 @@
  * SPDX-License-Identifier: MIT
  *
  * Gaussian elimination with Markowitz pivoting (1957): choose the pivot with
- * the least possible fill-in among entries that are not too small in their
- * column, searching a few of the shortest columns.  Bases of packing problems
- * are nearly triangular.  Columns and rows with a single remaining entry come
- * first and cause no fill-in.
+ * the least possible fill-in among entries that are not too small relative to
+ * their column, searching a few of the shortest columns.  Bases of packing
+ * problems are nearly triangular.  Columns and rows with a single remaining
+ * entry come first and cause no fill-in.
  */
 
 #include "lp/lu_factor.h"
@@ -23,8 +23,8 @@
 #define COLUMNS_SEARCHED 4
 
 /*
- * Maximum number of entries per row, in addition to those of the matrix, in a
- * factor and in a pool.  Several times the maximum ever observed.
+ * Maximum number of entries per row, in addition to the entries of the matrix,
+ * in a factor and in a pool.  Several times the maximum ever observed.
  */
 #define MAX_FACTOR_FILL 32
 #define MAX_POOL_FILL 96
@@ -188,7 +188,7 @@ static bool lay_out(ps_lines *l, uint32_t n)
     return true;
 }
 
-/* Starts with the whole matrix. */
+/* Loads the whole matrix. */
 static bool load(ps_elimination *a, const ps_matrix *b)
 {
     const ps_entries *e = &b->entries;

@@ -38,7 +38,7 @@ typedef struct ps_elimination {
     uint32_t n_single; /* entries of `single` */
     uint32_t shortest; /* lower bound on the length of columns */
     bool *row_done;
-    double *factor; /* [n] by row: of the pivot column, otherwise 0 */
+    double *factor; /* [n] by row: factors of the pivot column, otherwise 0 */
 } ps_elimination;
 
 /*
@@ -62,9 +62,9 @@ typedef struct ps_factors {
 } ps_factors;
 
 /*
- * Allocates for n x n matrices with at most `entries` entries.  A matrix whose
- * factors need far more than packing problems do is reported as singular, which
- * bounds the memory.  Sets mem->failed if out of memory.
+ * Allocates for n x n matrices with at most `entries` entries.  To bound the
+ * memory, a matrix whose factors need far more than packing problems do is
+ * reported as singular.  Sets mem->failed if out of memory.
  */
 void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem);
 void ps_factors_destroy(ps_factors *f);

@@ -279,7 +279,7 @@ static void price_halves(ps_pricer *p, double *value)
 
 /*
  * From depth 4 on, uses the tables for the halves.  Up to depth 2, and if depth
- * is not a constraint, a table has the best company of each length.
+ * is not a constraint, a table gives the best value beside each length.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 {

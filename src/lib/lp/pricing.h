@@ -15,7 +15,7 @@
 typedef struct ps_price_table {
     double *best;    /* [capacity + 1] */
     uint32_t *split; /* part of c for `a`; NONE until computed */
-    uint32_t a;      /* its two parts; none for the first table */
+    uint32_t a;      /* its two parts; unset for the first table */
     uint32_t b;
 } ps_price_table;
 
@@ -41,8 +41,8 @@ typedef struct ps_pricer {
     uint32_t n_tables; /* 1 to PS_PRICER_TABLES */
     uint32_t half[2];  /* from depth 4: tables for the two halves */
     /*
-     * [n], per column: the capacity of its first half.  At depth 3: of the last
-     * of the three lengths.
+     * [n], per column: the capacity of its first half; at depth 3, the capacity
+     * of the last of the three lengths.
      */
     uint32_t *part;
     uint32_t *worth; /* if inexact: most valuable length up to each */
@@ -59,7 +59,7 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *instance,
                     uint32_t max_units, ps_mem *mem);
 void ps_pricer_destroy(ps_pricer *p);
 
-/* Upper bound, in bytes, on the memory for any instance with `n` lengths. */
+/* Upper bound on the memory for any instance with `n` lengths, in bytes. */
 uint64_t ps_pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                          uint32_t max_units);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_PIVOT 1e-8 /* smaller pivots are taken for rounding errors */
+#define MIN_PIVOT 1e-8 /* smaller pivots count as rounding errors */
 #define ENTRY_WORK 400.0 /* additions per excess entry, to factor */
 #define STEP_WORK 4.0    /* and per step */
 #define SPARSE 8.0       /* entries per row that are not excess */
@@ -19,7 +19,7 @@
 void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem)
 {
     /*
-     * The list contains the columns of the basis, as many tried ones, and
+     * The list contains the columns of the basis, as many candidates, and
      * slacks.  A column can temporarily have one entry more.
      */
     uint64_t listed = ps_mem_times((uint64_t)2 * n + 1, (uint64_t)entries + 2);

@@ -1,11 +1,11 @@
 /*
- * baselines.c - methods of trainers without a plan, for comparison.
+ * baselines.c - trainers' methods that need no plan, for comparison.
  *
  * SPDX-License-Identifier: MIT
  *
  *  - none: one sequence per pack.
  *  - sorted: a batch contains sequences of similar lengths, padded to the
- *    longest of them.
+ *    longest.
  *  - greedy: next fit.  A sequence goes to the open pack if it fits; otherwise
  *    the pack is closed and a new one opened.
  */
@@ -35,7 +35,7 @@ ps_result ps_plan_none(ps_plan *plan, const ps_histogram *h,
 
 /* ---- Sorted batching ---- */
 
-/* A number of tokens that can exceed 64 bits, in rows and a remainder. */
+/* A token count, in rows and a remainder because it can exceed 64 bits. */
 typedef struct rows {
     uint64_t full;     /* number of full rows */
     uint64_t rest;     /* less than the capacity */
@@ -55,10 +55,9 @@ static void add(rows *r, uint64_t n, uint32_t length)
 
 /*
  * Forms batches of `batch` sequences from the longest sequence down; the last
- * one can be smaller.  To make its padding comparable with that of packs, the
- * number of packs is set to the number of full rows with as many tokens as the
- * batches, including padding, rounded up.  The strategies are the single
- * sequences.
+ * batch can be smaller.  The number of packs is the token count of the batches,
+ * including padding, divided by the capacity and rounded up, which makes the
+ * padding comparable with packing.  Each strategy is a single sequence.
  */
 ps_result ps_plan_sorted(ps_plan *plan, const ps_histogram *h,
                          ps_algorithm algorithm, const ps_plan_options *o,
@@ -92,17 +91,17 @@ ps_result ps_plan_sorted(ps_plan *plan, const ps_histogram *h,
  * ---- Next fit ----
  *
  * Next fit depends on the order of the sequences, which a histogram does not
- * have.  In descending order of length, as other algorithms use, next fit is
- * far worse than in practice, because long sequences never meet short ones.  So
- * the order must not depend on length.  The sequences are divided into equal
- * parts with all lengths in proportion.  Each part is shuffled in the same way
- * and so makes the same packs.  The remainder is divided again into fewer
+ * record.  In descending order of length, which other algorithms use, next fit
+ * is far worse than in practice, because long sequences never meet short ones.
+ * So the order must not depend on length.  The sequences are divided into equal
+ * parts with all lengths in proportion.  All parts are shuffled in the same way
+ * and therefore give the same packs.  The remainder is divided again into fewer
  * parts, until nothing is left.  The shuffle has a fixed seed.
  */
 
 /*
- * Minimum size of a part: large enough that chance hardly affects the result,
- * and that most of each length can be divided.
+ * Minimum size of a part: large enough that chance hardly affects the result
+ * and that most sequences of each length can be divided evenly.
  */
 #define MIN_PART 16384
 #define PART_PER_LENGTH 8
@@ -140,9 +139,9 @@ static void take_part(mixer *m, uint64_t parts)
 }
 
 /*
- * Packs a part, which represents `parts` equal ones.  The sequences of the last
- * pack are returned, since no sequence has closed it, unless they are most of
- * the part: then the loop might never end.
+ * Packs one part on behalf of `parts` equal parts.  The last pack is still
+ * open, so its sequences return to the remainder, unless they are most of the
+ * part: then the loop might never end.
  */
 static ps_result pack_part(mixer *m, uint64_t parts, ps_error *err)
 {
@@ -187,7 +186,7 @@ ps_result ps_plan_next_fit(ps_plan *plan, const ps_histogram *h,
 
     (void)algorithm;
     m.left = ps_mem_alloc(&mem, n, sizeof *m.left);
-    /* A part has less than twice `size`, like n_left / (n_left / size). */
+    /* A part has fewer than 2 * size sequences: n_left / (n_left / size). */
     m.part = ps_mem_alloc(&mem, 2 * size, sizeof *m.part);
     if (mem.failed)
         r = ps_fail_memory(err);

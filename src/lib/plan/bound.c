@@ -11,25 +11,23 @@
 #include "plan/plan.h"
 
 /*
- * Above these limits lengths are rounded down to units, and above some work the
- * search stops.  Both can lower the bound below the optimum, but it stays
- * valid.
+ * Above these limits, lengths are rounded down to units.  The search also stops
+ * at a work limit.  Both can weaken the bound, but it remains valid.
  */
 #define MAX_LENGTHS 4096
 #define MAX_UNITS (UINT32_C(1) << 18)
 #define MAX_UNITS_DEEP 2048 /* from depth 4 on */
 
-/* Allowance for the relative sum of all rounding errors. */
+/* Allowance for the sum of all rounding errors, relative to the bound. */
 #define ROUNDING 1e-12
 
-/* Limits for bounds by parts, on parts and on lengths times parts. */
+/* Limits of the bounds by parts: number of parts, and lengths times parts. */
 #define MAX_PARTS 64
 #define PARTS_WORK (1 << 22)
 
 /*
- * The bound by parts, as the price rule in column_gen.c but exact to the token.
- * Counts only the first `n` lengths, in integers.  Returns 0 if they could
- * overflow.
+ * Bound by parts: the price rule of column_gen.c, but exact to the token.
+ * Counts only the first `n` lengths.  Returns 0 if integers could overflow.
  */
 static double packs_by_parts(const ps_histogram *h, size_t n,
                              uint32_t capacity, uint32_t k)
@@ -52,10 +50,10 @@ static double packs_by_parts(const ps_histogram *h, size_t n,
 }
 
 /*
- * Each sequence that fits with no other one needs its own pack.  For the rest,
- * takes the maximum of the bounds by tokens, by sequences, by LP prices, and by
- * parts (u(k) of Fekete and Schepers 2001) for several k, including the number
- * that fit a pack of the most frequent length.
+ * A sequence that fits with no other needs its own pack.  For the rest, takes
+ * the maximum of the bounds by tokens, by sequences, by LP prices, and by parts
+ * (u(k) of Fekete and Schepers 2001).  Tries several k, including the number of
+ * sequences of the most frequent length that fit in a pack.
  */
 static ps_result bound_by_units(const ps_histogram *h, uint32_t capacity,
                                 uint32_t depth, uint32_t unit,

@@ -4,26 +4,26 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * All four are one procedure.  Lengths are processed from longest to shortest.
- * Equal packs form a group.  A step changes a whole group, or a part of it that
- * is split off.  The algorithms differ in which group is chosen next, the fit.
+ * All four share one procedure.  Lengths are processed from longest to
+ * shortest.  Equal packs form a group.  A step changes a whole group, or a part
+ * split off from it.  The algorithms differ in the group they choose next.
  *
  * lpfhp, longest pack first, is bfd except for the choice among equally full
- * packs.  Without a depth limit their numbers of packs are equal; with one they
- * can differ.  spfhp is shortest pack first.
+ * packs.  Without a depth limit both give equally many packs; with a limit the
+ * numbers can differ.  spfhp is shortest pack first.
  *
  * ffd and bfd give the same packs as the textbook procedures on individual
  * sequences.  Adding several sequences of a length to a pack at once does not
- * change that: a pack that was the first, or the fullest, still is after taking
- * one.  With spfhp, and with lpfhp without o->distribute, a pack takes one at a
- * time.  Packs opened by a length then take no second sequence of it, since
- * there are as many packs as sequences.
+ * change that: the pack that was first, or fullest, still is after taking a
+ * sequence.  With spfhp, and with lpfhp without o->distribute, a pack takes one
+ * at a time.  Packs opened by a length then take no second sequence of it,
+ * since there are as many packs as sequences.
  *
- * Groups with equal space are in a skew heap, with the group to choose first on
- * top.  It needs only two links per group, and costs no more than a stack when
- * the latest is always chosen first.  The contents of a pack are a linked list
- * of runs, last one first.  Groups split from one another share their common
- * runs.
+ * Groups with equal space form a skew heap, topped by the group to choose
+ * first.  It needs only two links per group, and costs no more than a stack
+ * when the latest is always chosen first.  The contents of a pack are a linked
+ * list of runs, last run first.  Groups split from each other share their
+ * common runs.
  *
  * Time: O(log capacity) per step.  A step completes a length or extends a whole
  * group, so there are at most as many steps as lengths in the plan's
@@ -40,7 +40,7 @@
 
 #define MIN_GROUPS 1024
 
-/* Which open pack with enough space takes a length. */
+/* Which of the open packs with enough space takes a sequence. */
 typedef enum fit {
     FIT_FIRST,       /* the one opened first */
     FIT_BEST,        /* the fullest; ties go to the first opened */
@@ -55,7 +55,7 @@ static const fit fits[] = {
     [PS_PLAN_LPFHP] = FIT_BEST_LATEST,
 };
 
-/* `times` sequences of a length, after run `before`.  Run 0 is empty. */
+/* `times` sequences of one length, added after run `before`.  Run 0: empty. */
 typedef struct run {
     uint32_t length; /* tokens */
     uint32_t times;  /* at least 1 */
@@ -64,7 +64,7 @@ typedef struct run {
 
 /* Equal packs.  Group 0 represents packs not opened yet. */
 typedef struct group {
-    uint64_t count; /* packs; 0: the group is gone */
+    uint64_t count; /* packs; 0: removed */
     uint64_t order; /* the lowest is chosen first */
     uint32_t spare; /* unused tokens */
     uint32_t depth; /* number of sequences */
@@ -81,7 +81,7 @@ typedef struct bins {
     uint32_t max; /* maximum number of sequences per pack */
     uint64_t next_order; /* order of the next new or changed group */
     uint32_t *tops;   /* [capacity + 1], top of the heap per space; 0: empty */
-    ps_bitset used;   /* spaces with a nonempty heap, as numbers */
+    ps_bitset used;   /* numbers of the spaces whose heap is not empty */
     uint32_t *firsts; /* FIT_FIRST: tournament tree over the tops */
     uint32_t leaves;  /* number of leaves of `firsts`, a power of two */
     group *groups;
@@ -110,7 +110,7 @@ static uint32_t earlier(const bins *s, uint32_t a, uint32_t b)
     return s->groups[a].order < s->groups[b].order ? a : b;
 }
 
-/* Returns the group that takes a sequence of that length; 0: a new pack. */
+/* Returns the group that takes a sequence of this length; 0: a new pack. */
 static uint32_t find(const bins *s, uint32_t length)
 {
     uint32_t limit = s->capacity;
@@ -189,8 +189,8 @@ static ps_result finish(bins *s, group *g, ps_error *err)
 }
 
 /*
- * Removes the first `count` packs of the group on top of its heap, as a
- * separate group.  The remaining ones still precede the next group.
+ * Splits the first `count` packs off the group on top of its heap.  The rest of
+ * the group still precedes the next group.
  */
 static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
 {
@@ -303,7 +303,7 @@ ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
                              ps_algorithm algorithm, const ps_plan_options *o,
                              ps_error *err)
 {
-    /* Add as many of a length as fit before choosing the next pack. */
+    /* Add as many sequences as fit before choosing the next pack. */
     bool repeat = algorithm == PS_PLAN_LPFHP ? o->distribute
                                              : algorithm != PS_PLAN_SPFHP;
     bins s = {.plan = plan,

@@ -10,13 +10,13 @@
 #include "plan/lp_input.h"
 #include "plan/plan.h"
 
-/* The greedy search counts in double, which is exact up to this. */
+/* The greedy search counts sequences in double, which is exact up to this. */
 #define EXACT_COUNTS (UINT64_C(1) << 53)
 
-/* Above this capacity in tokens the search would take too much memory. */
+/* Maximum capacity in tokens.  More would take too much memory. */
 #define MAX_CAPACITY (UINT32_C(1) << 18)
 
-/* Value of a sequence as such: positive favours few per pack, negative many. */
+/* Value of a sequence besides its tokens: positive favours many per pack. */
 static const double slots[] = {0.0, 0.02, -0.02};
 
 static ps_result add_strategy(void *plan, double times,
@@ -36,7 +36,7 @@ static ps_result add_strategy(void *plan, double times,
     return r;
 }
 
-/* The best plan so far exists next to the new one.  A list is one pack. */
+/* The best plan so far exists beside the new one.  A list holds one pack. */
 uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
 {
     uint64_t items = ps_mem_times(2, ps_mem_min(size->depth, size->lengths));

@@ -42,7 +42,7 @@ size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity)
     return n;
 }
 
-/* One more than needed, so that an empty histogram is not a failure. */
+/* Allocates one more than needed, since an empty histogram must not fail. */
 static void allocate(ps_lp_input *g, size_t lengths, ps_mem *mem)
 {
     g->length = ps_mem_alloc(mem, (uint64_t)lengths + 1, sizeof *g->length);
@@ -81,8 +81,8 @@ ps_result ps_lp_input_open(ps_lp_input *g, const ps_histogram *h,
         uint32_t units = up ? (length - 1) / unit + 1 : length / unit;
 
         /*
-         * A length above the whole units of the capacity is alone in its pack,
-         * as one that equals them is.
+         * A length greater than the capacity in whole units is alone in its
+         * pack, as is a length equal to it.
          */
         if (units > max)
             units = max;

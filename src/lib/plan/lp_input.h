@@ -28,8 +28,8 @@ uint32_t ps_lp_input_unit(const ps_histogram *h, uint32_t capacity,
 
 /*
  * Rounds lengths up, so that every plan for the instance is valid for the
- * histogram, or down, so that every lower bound is.  Rounding down omits
- * lengths below one unit and those that fit with no other length, so the
+ * histogram, or down, so that every lower bound is valid for it.  Rounding down
+ * omits lengths below one unit and lengths that fit with no other, so the
  * instance can be empty.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_lp_input_open(ps_lp_input *input, const ps_histogram *h,
@@ -40,7 +40,7 @@ void ps_lp_input_free(ps_lp_input *input);
 /* Number of lengths, from the shortest, that fit a pack with the shortest. */
 size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity);
 
-/* Upper bound, in bytes, for a histogram with `lengths` lengths. */
+/* Upper bound on the memory for a histogram with `lengths` lengths, bytes. */
 uint64_t ps_lp_input_bytes(uint32_t lengths);
 
 #endif

@@ -9,20 +9,20 @@
  * for short lengths.  It rounds x and repairs the remainder.  This
  * implementation differs in two ways, for better results:
  *
- *  - A slot can hold a shorter sequence, so extra slots of one length serve
- *    where a shorter length lacks them.  A strategy that does not fill the pack
- *    is one that does, with a longer slot.
- *  - A pack has a price t: minimise 2 t sum(x) + |w r|^2, where r are the
- *    sequences without a slot.  Without a price, a fit that needs many packs
- *    would be as good as one that needs few.
+ *  - A slot can hold a shorter sequence, so surplus slots of one length replace
+ *    missing slots of a shorter one.  A strategy that does not fill the pack is
+ *    equivalent to a full one with a longer slot.
+ *  - A pack has a price t: minimise 2 t sum(x) + |w r|^2, where r counts the
+ *    sequences without a slot, by length.  Without a price, a fit that needs
+ *    many packs would be as good as a fit that needs few.
  *
  * At the minimum w_i^2 r_i = t p_i: the residual of a length is proportional to
  * its price p_i, no column is worth more than a pack, and columns in use are
  * worth exactly one.  These are also the optimality conditions of the LP
  * relaxation with b reduced by r.  So the relaxation is solved for b,
  * generating columns by price instead of listing them, and its basis is then
- * evaluated for b - r.  This is the minimum as long as no repeat count becomes
- * negative.  t is 1, or less if that requires it.
+ * evaluated for b - r.  This is the minimum unless a repeat count becomes
+ * negative.  t is 1, or less if a count would be negative at 1.
  */
 
 #include "plan/nnls.h"
@@ -41,15 +41,15 @@
 #define MAX_UNITS (UINT32_C(1) << 18)
 #define MAX_UNITS_DEEP 2048 /* in pricing, from depth 4 on */
 
-/* In packs.  Rounding loses more than this anyway. */
+/* In packs.  Rounding loses more anyway. */
 #define GAP 0.25
 #define MIN_YIELD 0.25
 
 /*
- * If this part of the work leaves the relaxation at least this many packs above
- * its bound, it gets columns from a plan for fewer sequences: this many in
- * total, or per length if that is more.  The plan takes POOL_WORK steps per
- * sequence, limited to a part of the work.
+ * If the relaxation is at least POOL_GAP packs above its bound after FIRST_PART
+ * of the work, it gets columns from a plan for fewer sequences: POOL_SEQUENCES,
+ * or POOL_EACH per length if that is more.  The plan takes POOL_WORK steps per
+ * sequence, but at most POOL_PART of the work.
  */
 #define FIRST_PART 0.3
 #define POOL_GAP 1.0
@@ -59,8 +59,8 @@
 #define POOL_PART 0.3
 
 /*
- * Memory for the relaxation, the rounding, and a pool: a histogram, a plan and
- * its columns.
+ * Memory for the relaxation, the rounding, and a pool, which consists of a
+ * histogram, a plan and its columns.
  */
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
 {
@@ -85,7 +85,7 @@ uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
     return ps_mem_sum(bytes, ps_mem_array(n, 3 * sizeof(double)));
 }
 
-/* Rounds the solution of the relaxation or, if `weighted`, the fit. */
+/* Rounds the solution of the relaxation or, if `weighted`, of the fit. */
 static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
                             const ps_lp_input *g, const ps_plan_options *o,
                             bool weighted, ps_basis *b, uint64_t *left,
@@ -115,8 +115,8 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
     }
 
     /*
-     * Reduce each repeat count by the share of the residuals.  If a count would
-     * become negative, reduce all by a part of it.
+     * Reduce each repeat count by its share of the residuals.  If a count would
+     * become negative, reduce all counts by the same fraction of their shares.
      */
     if (ps_basis_respond(b, residual, less)) {
         for (uint32_t j = 0; j < n; j++)

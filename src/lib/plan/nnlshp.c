@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * nnlshp is a single fit whose integer parts are used; the remainder is packed
- * by the best of several fast plans.  The published extension, ennlshp, allows
- * padding in strategies, which is always allowed here.  Instead, ennlshp fits
- * the remainder again as long as that yields whole packs: fewer packs, more
- * time.
+ * nnlshp fits once and uses the integer parts; the remainder is packed by the
+ * best of several fast plans.  The published extension, ennlshp, allows padding
+ * in strategies, which is always allowed here.  Instead, ennlshp fits the
+ * remainder again as long as that yields whole packs, which takes more time and
+ * gives fewer packs.
  */
 
 #include <math.h>
@@ -21,14 +21,14 @@
 #include "plan/repack.h"
 
 #define MAX_FITS 16
-#define REPAIR_WORK 1e8   /* steps, a few tenths of a second, */
-#define REPAIR_EACH 5000. /* and at most this per sequence */
+#define REPAIR_WORK 1e8   /* steps in total: a few tenths of a second */
+#define REPAIR_EACH 5000. /* steps per sequence, at most */
 #define ROUNDING 1e-12    /* relative error of bounds */
 
 /*
- * If a plan has more than NEAR times as many packs as the bound, the contents
- * of packs that lose more than LOSS by the prices are packed again: up to
- * MAX_MENDED sequences with MEND_WORK steps.
+ * If a plan has more than NEAR times as many packs as the bound, packs that
+ * lose more than LOSS at the prices are packed again: up to MAX_MENDED
+ * sequences with MEND_WORK steps.
  */
 #define NEAR 1.00002
 #define LOSS 1e-3
@@ -39,9 +39,9 @@
 #define SHALLOW_LENGTHS 1024
 
 /*
- * Memory for the plan and the best one, the remainder, and two sets of prices.
- * In addition one of: a fit, a plan for the remainder, or all strategies while
- * they are merged.
+ * Memory for the new plan, the best one, the remainder and two sets of prices,
+ * plus one of: a fit, a plan for the remainder, or all strategies while they
+ * are merged.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
@@ -92,7 +92,7 @@ static void close_rest(rest *r)
     *r = (rest){0};
 }
 
-/* Packs the remainder with the best of the fast plans, or by local search. */
+/* Packs the remainder with the best fast plan, or by local search. */
 static ps_result repair(ps_plan *plan, const rest *left,
                         const ps_plan_options *o, double work, ps_error *err)
 {
@@ -115,8 +115,8 @@ static ps_result repair(ps_plan *plan, const rest *left,
 }
 
 /*
- * Fits a histogram once.  *to receives the remainder.  Unless NULL, *all
- * receives the prices of all lengths and the bound.
+ * Fits a histogram once.  *to receives the remainder; *all, unless `all` is
+ * NULL, receives the prices of all lengths and the bound.
  */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
@@ -158,8 +158,9 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
 }
 
 /*
- * Fits the histogram and, if `refit`, its remainder until that has no effect,
- * then packs the rest.  *all receives the prices of all lengths and the bound.
+ * Fits the histogram and, if `refit`, the remainder again and again until that
+ * has no effect, then packs the rest.  *all receives the prices of all lengths
+ * and the bound.
  */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool refit,
@@ -261,8 +262,8 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
 }
 
 /*
- * Replaces *best with the fitted plan or a fast one, if better, and repacks
- * lossy packs if it is not near the bound, *min_packs.
+ * Replaces *best with the fitted plan or a fast one, if better.  A plan that is
+ * not near the bound, *min_packs, has its lossy packs repacked first.
  */
 static ps_result improve(ps_plan **best, const ps_histogram *h,
                          const ps_plan_options *o, bool refit,
@@ -297,8 +298,8 @@ ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
     ps_result r = improve(&best, h, o, refit, &min_packs, err);
 
     /*
-     * Greater depths make the search harder.  So also try a small depth that
-     * still has enough slots.  It is the same for all greater depths.
+     * A greater depth makes the search harder, so also try a small depth that
+     * still has enough slots.  It does not depend on o->depth.
      */
     depth = floor((double)ps_histogram_sequences(h) / min_packs) + 2;
     if (r == PS_OK && (double)ps_plan_packs(best) > min_packs &&

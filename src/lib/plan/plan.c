@@ -19,12 +19,12 @@
 #define MIN_STRATEGIES 256
 #define MIN_LENGTHS 2048
 
-/* A histogram cannot have sequences for more packs. */
+/* A histogram cannot have enough sequences for more packs. */
 #define MAX_PACKS ((uint64_t)INT64_MAX)
 
 typedef struct strategy {
     uint64_t count; /* packs, at least 1 */
-    size_t first;   /* index, because the array can move */
+    size_t first;   /* an index, because the array can move */
     uint32_t n;     /* number of lengths */
 } strategy;
 
@@ -231,19 +231,19 @@ static ps_result check_strategy(const ps_plan *plan, const strategy *s,
     uint32_t end;
 
     if (n == 0)
-        return ps_fail(err, PS_ERR_CORRUPT, "plan: an empty pack");
+        return ps_fail(err, PS_ERR_CORRUPT, "plan: a pack is empty");
     if (n > o->depth)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "plan: a pack of %" PRIu32 " sequences", n);
+                       "plan: a pack has %" PRIu32 " sequences", n);
     for (uint32_t i = 0; i < n; i++) {
         sum += lengths[i];
         if (i > 0 && lengths[i - 1] > lengths[i])
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "plan: lengths of a pack out of order");
+                           "plan: the lengths of a pack are out of order");
     }
     if (sum > o->capacity)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "plan: a pack of %" PRIu64 " tokens", sum);
+                       "plan: a pack has %" PRIu64 " tokens", sum);
 
     for (uint32_t at = 0; at < n; at = end) {
         size_t i = ps_histogram_find(h, lengths[at]);
@@ -279,8 +279,8 @@ ps_result ps_plan_check(const ps_plan *plan, const ps_histogram *h,
     for (size_t i = 0; r == PS_OK && i < n; i++)
         if (left[i] > 0)
             r = ps_fail(err, PS_ERR_CORRUPT,
-                        "plan: leaves %" PRIu64
-                        " sequences of length %" PRIu32 " without a pack",
+                        "plan: %" PRIu64
+                        " sequences of length %" PRIu32 " have no pack",
                         left[i], ps_histogram_length(h, i));
     free(left);
     return r;

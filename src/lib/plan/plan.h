@@ -1,11 +1,11 @@
 /*
- * plan.h - building plans, and the algorithms that do.
+ * plan.h - plans, and the algorithms that make them.
  *
  * SPDX-License-Identifier: MIT
  *
  * Main header of module plan: packing all sequences at once, from the histogram
  * of their lengths.  A plan is a list of strategies: the lengths of a pack and
- * how often it is made.
+ * the number of such packs.
  *
  *   plan         list of strategies, and its check
  *   make         make a plan with a given algorithm
@@ -62,8 +62,8 @@ void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
 
 /*
  * Finishes making `made` with result `r`: keeps the plan with fewer packs in
- * *best, which may be NULL, and frees the other.  If `r` is an error, frees
- * `made`.  Returns `r`.
+ * *best, which may be NULL, and frees the other plan.  If `r` is an error,
+ * frees `made`.  Returns `r`.
  */
 ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
 
@@ -84,7 +84,7 @@ ps_planner ps_plan_nnlshp;     /* NNLSHP, ENNLSHP */
 
 /*
  * Replaces *best, which may be NULL, with the best of several fast plans for
- * the whole histogram, if that has fewer packs.  PS_OK, PS_ERR_MEMORY,
+ * the whole histogram if that plan has fewer packs.  PS_OK, PS_ERR_MEMORY,
  * PS_ERR_LIMIT.
  */
 ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
@@ -100,12 +100,12 @@ typedef struct ps_plan_size {
     uint32_t depth;     /* maximum number of sequences per pack */
 } ps_plan_size;
 
-/* Temporary memory of ps_plan_merge per strategy: two copies. */
+/* Temporary memory of ps_plan_merge, in bytes per strategy: two copies. */
 #define PS_MERGED_BYTES 48
 
 /*
- * Upper bounds, in bytes, on a plan, and on each algorithm with its plan and
- * temporary memory.
+ * Upper bounds on memory, in bytes: of a plan, and of each algorithm with its
+ * plan and temporary memory.
  */
 uint64_t ps_plan_bytes(uint64_t sequences);
 uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,

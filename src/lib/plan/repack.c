@@ -31,26 +31,26 @@
 
 #define NONE UINT32_MAX
 #define SEED 1
-#define NO_LOSS 1e-9 /* losses below this count as none */
+#define NO_LOSS 1e-9 /* smaller losses count as none */
 
 /*
- * Weight of the length, as a part of the capacity, in a price: among choices of
- * equal value the fullest is best.
+ * Part of a price that is proportional to length: of choices with equal value,
+ * the fullest is taken.
  */
 #define LINEAR 0.05
 
 #define MAX_USED 8     /* drop used-up kinds when one in 8 is used up */
 #define MAX_DRAWS 3    /* attempts to draw a kind that is not used up */
-#define LAST_THREE 3.6 /* mean lengths of space below which three end a pack */
-#define MAX_TRIES 3    /* attempts for the first of these three */
+#define LAST_THREE 3.6 /* mean lengths of space below which three fill a pack */
+#define MAX_TRIES 3    /* attempts at the first of these three */
 
-#define FIRST_PART 0.1 /* of the work, for the initial packs */
-#define PATIENCE 0.3   /* of the work, to save one pack */
+#define FIRST_PART 0.1 /* part of the work for the initial packs */
+#define PATIENCE 0.3   /* part of the work allowed to save one pack */
 
 /*
- * Limits of a trial: packs, or sequences, to take apart.  Each of the first
- * EMPTY_PACKS is the emptiest of EMPTY_DRAWS random packs, each other one of
- * OTHER_DRAWS.
+ * Limits of a trial: packs and sequences to take apart.  Each of the first
+ * EMPTY_PACKS is the emptiest of EMPTY_DRAWS random packs, and each of the
+ * others is the emptiest of OTHER_DRAWS.
  */
 #define RUINED_PACKS 8
 #define RUINED_SEQUENCES 48
@@ -77,7 +77,7 @@ typedef struct pack {
     uint32_t space;  /* unused tokens */
     uint32_t places; /* sequences that can still be added */
     uint32_t n;      /* sequences so far */
-    double worth;    /* sum of their prices */
+    double worth;    /* sum of the sequences' prices */
 } pack;
 
 /* Up to three kinds, and the sum of their prices. */
@@ -224,7 +224,7 @@ static void take(repack *r, pack *p, uint32_t i)
     r->work += SEQUENCE_WORK;
 }
 
-/* Longest kind of at most `length` tokens; NONE if there is none. */
+/* Returns the longest kind of at most `length` tokens, or NONE. */
 static uint32_t longest(const repack *r, uint32_t length)
 {
     uint32_t low = 0;
@@ -244,8 +244,8 @@ static uint32_t longest(const repack *r, uint32_t length)
 }
 
 /*
- * Draws a kind with probability proportional to its sequences; NONE if only
- * used-up kinds were drawn.
+ * Draws a kind with probability proportional to its number of sequences.
+ * Returns NONE if only used-up kinds were drawn.
  */
 static uint32_t draw_kind(repack *r)
 {
@@ -290,9 +290,9 @@ static void scan_pairs(repack *r, uint32_t space, uint32_t from,
 }
 
 /*
- * Returns the two kinds with the greatest value in that space, or one, or none.
- * Stops at a value of `wanted`.  Longer kinds are worth at least as much, so
- * only the longest that fits with each kind is tried.
+ * Returns up to two kinds with the greatest total value in this space, or the
+ * first choice found that is worth `wanted`.  A longer kind is worth at least
+ * as much, so each kind is tried only with the longest that fits.
  */
 static choice best_pair(repack *r, uint32_t space, uint32_t places,
                         double wanted)
@@ -345,8 +345,8 @@ static choice best_three(repack *r, uint32_t space, uint32_t places,
 }
 
 /*
- * While more than three fit, adds a random kind or, if that does not fit, the
- * kind closest to an even share of the space.
+ * While more than three sequences fit, adds a random kind or, if that kind does
+ * not fit, the kind closest to an even share of the space.
  */
 static void fill_to_last_three(repack *r, pack *p)
 {
@@ -368,8 +368,8 @@ static void fill_to_last_three(repack *r, pack *p)
 }
 
 /*
- * Makes packs of all kinds.  Each starts with a random sequence or, in one pack
- * out of four, with the longest.
+ * Makes packs from all kinds.  Each starts with a random sequence or, in one
+ * pack out of four, with the longest.
  */
 static void make_packs(repack *r)
 {
@@ -406,7 +406,7 @@ static void make_packs(repack *r)
 
 /* ---- All packs ---- */
 
-/* Adds sequences of a row to those without a pack. */
+/* Sets *to to a kind of `count` sequences of a row, and counts them. */
 static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
 {
     uint32_t length = ps_histogram_length(r->h, row);
@@ -418,7 +418,7 @@ static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
     r->sequences += count;
 }
 
-/* Stores pack k of those made as pack `at`. */
+/* Stores the k-th new pack at index `at`. */
 static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
                      const uint32_t *sequences)
 {
@@ -462,8 +462,8 @@ static void find_emptiest(repack *r)
 }
 
 /*
- * Adds a pack to those taken apart, if it is not among them.  The pack itself
- * is unchanged.
+ * Adds pack k to the packs to take apart, unless it is already there.  The pack
+ * itself is unchanged.
  */
 static void ruin_pack(repack *r, uint32_t k)
 {
@@ -484,7 +484,7 @@ static void ruin_pack(repack *r, uint32_t k)
 
 /*
  * Takes apart the emptiest pack and several others, each the emptiest of a few
- * random ones, and collects their kinds.
+ * random packs, and collects their kinds.
  */
 static void ruin(repack *r)
 {
@@ -518,7 +518,7 @@ static void ruin(repack *r)
     r->work += SEQUENCE_WORK * r->n_taken;
 }
 
-/* Replaces the packs taken apart by those made, if these are better. */
+/* Replaces the packs taken apart by the packs made, if these are better. */
 static void recreate(repack *r)
 {
     double before = 0;
@@ -544,7 +544,7 @@ static void recreate(repack *r)
     }
     if (r->n_sizes == r->n_ruined)
         return;
-    /* There are fewer.  Fill the gaps with the last packs. */
+    /* There are fewer packs.  Fill the gaps with the last packs. */
     for (uint32_t k = r->n_ruined; k-- > r->n_sizes;) {
         uint32_t gap = r->ruined[k];
 
@@ -577,7 +577,7 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     begin(&r);
     find_emptiest(&r);
 
-    /* Repeat until good enough, or without improvement for too long. */
+    /* Repeat until the plan is good enough or no longer improves. */
     end = r.work + PATIENCE * o->work;
     while (r.n_packs > 1 && r.n_packs > o->min_packs && r.work < o->work &&
            r.work < end) {

@@ -10,7 +10,7 @@
 
 #include "plan/plan.h"
 
-/* Nothing is tried with more sequences than this. */
+/* With more sequences than this, ps_plan_repack does nothing. */
 #define PS_REPACK_SEQUENCES (UINT32_C(1) << 20)
 
 typedef struct ps_repack_options {
@@ -23,13 +23,13 @@ typedef struct ps_repack_options {
 
 /*
  * Replaces *best, which may be NULL, with a plan for the whole histogram if it
- * finds one with fewer packs.  Deducts the work done from o->work.  The initial
- * packs can exceed it.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * finds one with fewer packs.  Deducts the work done from o->work, but the
+ * initial packs can exceed it.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
                          ps_repack_options *o, ps_error *err);
 
-/* Upper bound, in bytes, on its memory, without the plans. */
+/* Upper bound on the memory of ps_plan_repack, in bytes, without the plans. */
 uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths);
 
 #endif

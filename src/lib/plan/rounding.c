@@ -41,10 +41,10 @@ typedef struct rounding {
     run *runs;        /* runs of a row are adjacent */
     size_t *end;      /* [n], end of each row's runs */
     cursor *at;       /* [n], unused part of each row */
-    uint32_t *down;   /* of a used-up length: the one below */
+    uint32_t *down;   /* by length: the next lower one if used up */
     cursor *taking;   /* [depth], position of each slot of the current column */
-    size_t *stop;     /* [depth], end of its row */
-    uint32_t *lengths; /* [depth], of one of its packs */
+    size_t *stop;     /* [depth], end of each slot's row */
+    uint32_t *lengths; /* [depth], lengths of one pack of the column */
 } rounding;
 
 /* Allocates for n lengths of the instance and `lengths` of the histogram. */
@@ -97,7 +97,7 @@ static void count_slots(rounding *r, const double *used)
 
 /*
  * Fills rows with the longest remaining sequences, rows of longer slots first.
- * A sequence that is passed over could therefore not use a later slot better.
+ * A sequence too long for a row fits no later row either.
  */
 static void fill_rows(rounding *r, uint64_t *left)
 {
@@ -154,7 +154,7 @@ static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
     ps_result result = PS_OK;
     uint32_t slots = 0;
 
-    /* Give each slot its share of its row. */
+    /* Give each slot its share of the row. */
     for (size_t k = column->first; k < column->first + column->n; k++)
         for (uint32_t m = 0; m < (uint32_t)e->value[k]; m++) {
             uint32_t i = e->index[k];

@@ -7,8 +7,8 @@
  * packs are made by the prices of the LP relaxation and improved by local
  * search (repack.h).  The full relaxation would take too long.  It is solved
  * for a few classes of lengths, each represented by its mean, and prices are
- * interpolated linearly.  Only if there are many sequences of each length is
- * the full relaxation tried, by the fit of nnlshp.
+ * interpolated linearly.  The full relaxation is tried, by the fit of nnlshp,
+ * only if there are many sequences of each length.
  */
 
 #include "plan/window_plan.h"
@@ -31,7 +31,7 @@
 typedef struct budget {
     double classes;          /* times the square root of the sequences... */
     uint32_t max_classes;    /* ...up to this */
-    uint32_t max_units;      /* capacity in units, at most */
+    uint32_t max_units;      /* maximum capacity in units */
     uint32_t max_units_deep; /* in pricing, from depth 4 on */
     double price_work;       /* additions for prices, per sequence... */
     double pack_work;        /* ...and steps for packs, per sequence... */
@@ -41,8 +41,8 @@ typedef struct budget {
 } budget;
 
 /*
- * Flushes can be frequent.  The end comes once, and its window may be most of a
- * short stream, so up to 0.1 s is acceptable.
+ * Flushes can be frequent.  The end comes once and its window can hold most of
+ * a short stream, so up to 0.1 s is acceptable.
  */
 static const budget budgets[] = {
     [PS_EFFORT_LOW] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 150, 100},
@@ -50,7 +50,7 @@ static const budget budgets[] = {
     [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 1000, 1500, 6e7, 3000, 100},
 };
 
-/* For a second attempt at the end, if two packs or more above the bound. */
+/* For a second attempt at the end, if two or more packs above the bound. */
 static const budget hard = {16, 256, 1024, 512, 30000, 15000, 1e8, 0, 0};
 
 #define MIN_PACK_WORK 100.0 /* minimum steps per sequence */
@@ -60,7 +60,7 @@ static const budget hard = {16, 256, 1024, 512, 30000, 15000, 1e8, 0, 0};
 
 /*
  * With this many sequences per length, on average, the relaxation of all
- * lengths is tried first: it can be solved in time.
+ * lengths is tried first, since it can be solved in time.
  */
 #define MANY 16
 
@@ -138,7 +138,7 @@ static void spread(const classes *c, const double *class_price,
     }
 }
 
-/* Makes packs by the prices of the relaxation of the classes. */
+/* Makes packs at the prices of the relaxation for the classes. */
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, const budget *with,
                         double min_packs, ps_error *err)
@@ -180,8 +180,8 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
 }
 
 /*
- * The maximum of: a fast plan; or a plan, prices and another plan; or a plan
- * and a fit.
+ * The maximum of three cases: a fast plan; a plan, prices and another plan; a
+ * plan and a fit.
  */
 uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 {
@@ -198,7 +198,7 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
                                 ps_mem_max(prices, packs));
     ps_plan_size fitted = *size;
 
-    /* Except at medium effort a fit is tried only if there are few lengths. */
+    /* Except at medium effort, a fit is tried only if there are few lengths. */
     if (effort != PS_EFFORT_MEDIUM)
         fitted.lengths = (uint32_t)ps_mem_min(size->lengths,
                                               size->sequences / MANY);
@@ -207,10 +207,10 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 }
 
 /*
- * Lower bound on the packs of any plan, by tokens.  For any length up to half
- * of the capacity: sequences too long to share a pack with it need one each, as
- * do the others above half, and shorter sequences are ignored (L2: Martello and
- * Toth 1990).
+ * Lower bound on the packs of any plan, by tokens.  For a length up to half the
+ * capacity, sequences too long to share a pack with it need one pack each, as
+ * do all others above half the capacity; sequences shorter than it are ignored
+ * (L2: Martello and Toth 1990).
  */
 static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
 {

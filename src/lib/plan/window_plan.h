@@ -22,7 +22,7 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
                          ps_effort effort, const ps_plan_options *o,
                          ps_error *err);
 
-/* Upper bound, in bytes, on its memory, including the plan. */
+/* Upper bound on the memory of ps_plan_window with the plan, in bytes. */
 uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct ps_block_output {
     const ps_pack_info *info; /* header of the stream; not owned */
     ps_form form;
     ps_output *output;
-    uint64_t first_pack; /* blocks with only packs below it are not written */
+    uint64_t first_pack; /* blocks with only earlier packs are not written */
     uint32_t n_packs; /* packs in the open block */
     uint32_t n_seqs;  /* sequences of these packs */
     unsigned char *row; /* address of the next row */
@@ -53,7 +53,7 @@ typedef struct ps_block_output {
 } ps_block_output;
 
 /*
- * Upper bound, in bytes, on the memory of an output with up to 2^27 blocks.
+ * Upper bound on the memory of an output with up to 2^27 blocks, in bytes.
  */
 uint64_t ps_block_output_bytes(const ps_pack_info *info,
                                const ps_output_options *options);
@@ -121,7 +121,7 @@ void ps_block_output_save(const ps_block_output *b, ps_saver *saver);
 /*
  * Loads saved data into an opened output without packs.  If first_pack is set,
  * the stream must have begun.  `n_packs` is the number of packs in complete
- * blocks; `n_all` includes those of the open block.
+ * blocks; `n_all` also counts the open block's packs.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_MEMORY.
  */
 ps_result ps_block_output_load(ps_block_output *b, ps_restorer *restorer,

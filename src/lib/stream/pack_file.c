@@ -192,8 +192,8 @@ static ps_result check_packs(const ps_pack_info *info, const stream *s,
 }
 
 /*
- * Finds the stream that ends at *end, and sets *end to its start.  Its header
- * must have the same geometry as the first header.
+ * Finds the stream that ends at *end, and sets *end to its start.  The header
+ * of the stream must have the same geometry as the first header.
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
@@ -357,7 +357,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (i >= f->n_streams)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "stream %" PRIu32 " is out of range: the file has "
-                       "%" PRIu32 ", numbered from 0",
+                       "%" PRIu32 " streams, numbered from 0",
                        i, f->n_streams);
     s = &f->streams[i];
     r = read_header(f, s->at, info, err);
@@ -599,7 +599,7 @@ static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
     return r;
 }
 
-/* Reads a table of all packs if possible, and then sets t->is_whole. */
+/* If possible, reads a table of all packs and sets t->is_whole. */
 static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
                            ps_error *err)
 {

@@ -166,8 +166,8 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
     if (index->n_blocks == PS_INDEX_UNSEEN)
         return PS_OK;
     if (index->n_blocks == PS_INDEX_BLOCKS)
-        return ps_fail(err, PS_ERR_CORRUPT, "missing index of the %d blocks "
-                       "before it",
+        return ps_fail(err, PS_ERR_CORRUPT, "the index of the %d blocks "
+                       "before it is missing",
                        PS_INDEX_BLOCKS);
     if (index->n_blocks++ == 0)
         index->first = entry.first;
@@ -239,8 +239,8 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
 
     if (result == PS_OK && got < r->block.bytes)
         result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "truncated: the stream ends after %zu of the "
-                         "%" PRIu64 " bytes of END",
+                         "truncated: the stream ends after %zu of END's "
+                         "%" PRIu64 " bytes",
                          got, r->block.bytes);
     if (result == PS_OK)
         result = ps_end_decode(&r->current, bytes, &r->block, &end, err);
@@ -356,8 +356,8 @@ static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
         return result;
     if (got < head->bytes)
         result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "truncated: the stream ends after %zu of its "
-                         "%" PRIu64 " bytes",
+                         "truncated: the stream ends after %zu of the "
+                         "block's %" PRIu64 " bytes",
                          got, head->bytes);
     else if (head->first != index)
         result = ps_fail(err, PS_ERR_CORRUPT,
@@ -454,8 +454,8 @@ ps_result ps_pack_reader_share(ps_pack_reader *r, uint32_t rank,
 {
     if (rank >= ranks)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "rank %" PRIu32 " is out of range: %" PRIu32 " ranks "
-                       "are numbered from 0",
+                       "rank %" PRIu32 " is out of range: there are %" PRIu32
+                       " ranks, numbered from 0",
                        rank, ranks);
     r->rank = rank;
     r->ranks = ranks;

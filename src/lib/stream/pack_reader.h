@@ -34,7 +34,7 @@ struct ps_pack_reader {
 };
 
 /*
- * Number of packs read so far in all streams, including those of other ranks.
+ * Number of packs read so far in all streams, including packs of other ranks.
  */
 static inline uint64_t ps_pack_reader_packs(const ps_pack_reader *reader)
 {

@@ -155,7 +155,7 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
         pack->n_seq > ps_max_sequences(&w->info))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        w->ended           ? "the stream has ended"
-                       : pack->row == NULL ? "a pack without its row"
+                       : pack->row == NULL ? "a pack has no row"
                                            : "a pack has more sequences than "
                                              "the header's depth");
     r = ps_block_output_pack(&w->output, pack->n_seq, &to, err);

@@ -375,7 +375,7 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
     if (bytes > r->max_bytes)
         return ps_fail(err, PS_ERR_LIMIT,
                        AT_RECORD "%" PRIu32 " tokens take %" PRIu64 " bytes, "
-                       "the limit is %" PRIu64,
+                       "but the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
                        bytes, r->max_bytes);
     result = ps_input_peek(r->input, before + (size_t)bytes, &data, &got,

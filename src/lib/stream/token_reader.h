@@ -42,8 +42,7 @@ struct ps_token_reader {
     ps_schema schema;
     ps_shape shape;
     uint64_t max_bytes;     /* maximum payload read at once, bytes */
-    uint32_t vocab_size;    /* lower of the stream's and the options'; 0: no
-                               check */
+    uint32_t vocab_size;    /* minimum of stream and options; 0: no check */
     uint64_t next_id;       /* id of the next record */
     uint64_t earlier_bytes; /* bytes of the files before this one */
     ps_token_end seen;      /* since the last header; must match END */
@@ -108,7 +107,7 @@ static inline void ps_token_reader_count(ps_token_reader *r, uint32_t n_tok)
 
 /*
  * Adds a sequence to the digest and the length counts of a framed stream.
- * `hash` is that of its payload.  PS_OK, PS_ERR_MEMORY.
+ * `hash` is the hash of its payload.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
                                        uint64_t hash, ps_error *err);

@@ -144,7 +144,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                                    : "a sequence must have tokens");
     if (bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "a sequence has %" PRIu64 " bytes, the limit is "
+                       "a sequence has %" PRIu64 " bytes, but the limit is "
                        "%" PRIu32,
                        bytes, PS_MAX_SEQUENCE_BYTES);
     if (w->counts)

@@ -228,8 +228,8 @@ static void test_streams(void **state)
     assert_result(ps_pack_file_stream(file, COUNT(windows), &e[0].info,
                                       &e[0].totals, &err),
                   PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "stream 3 is out of range: the file has 3, "
-                                  "numbered from 0");
+    assert_string_equal(err.text, "stream 3 is out of range: the file has 3 "
+                                  "streams, numbered from 0");
 
     /* The same as the shares of the single streams, joined. */
     all.size = 0;
@@ -343,7 +343,7 @@ static void test_refused(void **state)
     assert_non_null(strstr(err.text, "more sequences than the header's"));
     pack.row = NULL;
     assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "a pack without its row");
+    assert_string_equal(err.text, "a pack has no row");
     e.info.pad_id++;
     assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
                   PS_ERR_ARGUMENT, &err);
