@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from packstream.packs import (PER_SEQUENCE, RESERVED, UNKNOWN, Field, Header,
-                              PackError, ffi, layouts, lib, printable)
+from packstream.packs import (ATTENTION, PER_SEQUENCE, RESERVED, UNKNOWN,
+                              Field, Header, PackError, ffi, layouts, lib,
+                              printable)
 
 
 def need_library(what: str) -> None:
@@ -65,4 +66,8 @@ def header_of(info: Any) -> Header:
         *(None if n == UNKNOWN else n for n in counts),
         schema=(info.schema.vocab_size,), share=bool(info.share),
         group=ffi.string(info.schema.channels[info.group - 1].name).decode()
-        if info.group else None)
+        if info.group else None,
+        budgets=tuple((ATTENTION if budget.channel == 0xffffffff else
+                       ffi.string(info.schema.channels[budget.channel].name)
+                       .decode(), budget.limit)
+                      for budget in info.budgets[0:info.n_budgets]))

@@ -49,12 +49,15 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None,
-                   group: Optional[str] = None) -> Any:
+                   group: Optional[str] = None,
+                   budget: Optional[Mapping[str, int]] = None) -> Any:
     """Returns a ps_packer_options.  Options are named as in packstream(1).  A
     depth of None means no limit; a window of None holds at least 1024
     sequences, and tokens for 64 packs.  learn_from maps expected lengths to
     their counts.  group names a channel with a value per sequence: consecutive
-    sequences with the same value share a pack."""
+    sequences with the same value share a pack.  budget maps channels with an
+    integer per sequence to the most that their sum may be in a pack, and
+    "attention" to a limit of the sum of squared lengths."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -76,6 +79,13 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     if group is not None:
         kept.append(ffi.new("char[]", group.encode()))
         options.group = kept[-1]
+    if budget:
+        names = [ffi.new("char[]", name.encode()) for name in budget]
+        rows = ffi.new("ps_budget_option[]", len(names))
+        for row, name, limit in zip(rows, names, budget.values()):
+            row.name, row.limit = name, limit
+        kept += [*names, rows]
+        options.budgets, options.n_budgets = rows, len(names)
     return options
 
 
@@ -97,7 +107,7 @@ class Packer:
 
     `options` are those of packer_options: depth, window, policy, overlong,
     order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from,
-    group.  `dtype`, `vocab_size` and `channels` describe sequences, as in
+    group, budget.  `dtype`, `vocab_size` and `channels` describe sequences, as in
     Schema.
 
     Only one thread at a time may use a packer.  Other threads can run while

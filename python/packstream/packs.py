@@ -62,6 +62,7 @@ HEADER_BYTES = 4096
 CHUNK_BYTES = 1 << 20           # size of packs read and checked at a time
 MINOR = 0                       # version whose dtype text is known
 MAX_FIELDS = 28
+ATTENTION = "attention"         # name of the budget of squared lengths
 MAX_SEQUENCES = 1 << 20         # maximum in a pack
 MAX_ROW_BYTES = 1 << 28         # maximum size of a pack's row
 UNKNOWN = 2**64 - 1
@@ -174,6 +175,7 @@ class Header(NamedTuple):
     schema: tuple = ()          # values named by SCHEMA, if read by packs.py
     group: Optional[str] = None     # channel of packstream --group
     share: bool = False         # True for packdeal's packs of one rank
+    budgets: tuple = ()         # (channel or "attention", limit), --budget
 
     @property
     def most(self) -> int:
@@ -313,23 +315,46 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
                   *map(known, counts), checksum, minor,
                   (known(longest), known(least)),
                   (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1),
-                  group_name(data, sequence, at), bool(compat >> 1 & 1))
+                  group_name(data, sequence, at), bool(compat >> 1 & 1),
+                  budgets_of(data, sequence, at))
 
 
 def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
-    """Returns the name of the channel that byte 122 selects by the number of
-    its source."""
-    number, n_fields = data[122], data[200]
-    names = [data[i:i + 24].rstrip(b"\0").decode() for i in
-             range(256, 256 + 64 * n_fields, 64) if data[i + 27] == number]
-    need(number == 0 or (names and names[0] in sequence.names), at,
+    """Returns the name of the channel of byte 122, or None for 0."""
+    if data[122] == 0:
+        return None
+    name = source_name(data, data[122])
+    need(name in sequence.names, at,
          "it groups by a channel that is not there")
-    return names[0] if number else None
+    return name
+
+
+def source_name(data: bytes, source: int) -> Optional[str]:
+    """Returns the name of a channel by the number of its source."""
+    for i in range(256, 256 + 64 * data[200], 64):
+        if data[i + 27] == source:
+            return data[i:i + 24].rstrip(b"\0").decode()
+    return None
+
+
+def budgets_of(data: bytes, sequence: np.dtype, at: int) -> tuple:
+    """Returns the budgets, as in Header."""
+    limits = struct.unpack_from("<4Q", data, 208)
+    n = next((i for i in range(4) if data[124 + i] == 0), 4)
+    need(not any(data[124 + n:128]) and not any(limits[n:]) and
+         all(0 < limit <= 1 << 43 for limit in limits[:n]), at,
+         "a budget is out of range")
+    names = [ATTENTION if i == 255 else source_name(data, i)
+             for i in data[124:124 + n]]
+    need(all(name == ATTENTION or name in sequence.names and
+             sequence[name].kind in "iu" for name in names), at,
+         "a budget of a channel that is not there")
+    return tuple(zip(names, limits))
 
 
 def difference(head: Header, first: Header) -> str:
     """Describes the first difference between the packs of two headers."""
-    for name in (*head._fields[:8], "group", "schema"):
+    for name in (*head._fields[:8], "group", "budgets", "schema"):
         here, there = getattr(head, name), getattr(first, name)
         if here == there:
             continue

@@ -75,14 +75,14 @@ static bool is_overlong(const comparison *c, const pending_entry *entry)
 }
 
 /*
- * True if a sequence may be missing from the packs.  With groups, this is true
- * for any sequence, since its group may be overlong; then only the totals can
- * show a loss.
+ * True if a sequence may be missing from the packs.  With groups or budgets,
+ * this is true for any sequence, since its group may be overlong, or the
+ * sequence may exceed a budget; then only the totals can show a loss.
  */
 static bool may_be_dropped(const comparison *c, const pending_entry *entry)
 {
     return is_overlong(c, entry) || entry->outside || entry->n_tok == 0 ||
-           c->info->group > 0;
+           c->info->group > 0 || c->info->n_budgets > 0;
 }
 
 /*
@@ -228,11 +228,11 @@ static bool pass(comparison *c, uint64_t stop)
 
 /* ---- Packs ---- */
 
-/* Handles a sequence that a group truncated, possibly to any length. */
+/* Handles a sequence that was truncated for its group or a budget. */
 static void truncate_entry(const comparison *c, const ps_piece *piece,
                            pending_entry *entry)
 {
-    if (c->info->group == 0 || c->info->split || entry->done ||
+    if ((c->info->group == 0 && c->info->n_budgets == 0) || c->info->split || entry->done ||
         piece->seq_len == 0 || piece->seq_len >= entry->kept)
         return;
     columns_truncate(&c->columns, entry->payload, entry->kept, piece->seq_len,

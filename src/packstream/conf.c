@@ -7,6 +7,7 @@
 #include "packstream/conf.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/message.h"
 #include "cli/threads.h"
@@ -36,6 +37,23 @@ static const char *set_learn_from(void *to, const char *value)
     return *value == '\0' || files_is_standard(value)
                ? "must be the name of a file"
                : NULL;
+}
+
+static const char *add_budget(void *to, const char *value)
+{
+    conf *c = to;
+    const char *limit = strchr(value, ':');
+    ps_budget_option *budget = &c->budgets[c->n_budgets];
+
+    if (c->n_budgets == PS_MAX_BUDGETS)
+        return "exceeds the limit of 4 budgets";
+    if (limit == NULL || limit == value ||
+        (size_t)(limit - value) >= sizeof c->budget_names[0] ||
+        !option_number(limit + 1, 1, PS_MAX_BUDGET, &budget->limit))
+        return "must be CHANNEL:N or attention:N, N from 1 to 8Ti";
+    budget->name = c->budget_names[c->n_budgets];
+    memcpy(c->budget_names[c->n_budgets++], value, (size_t)(limit - value));
+    return NULL;
 }
 
 static const option_entry entries[] = {
@@ -80,6 +98,10 @@ static const option_entry entries[] = {
      "keep consecutive sequences with the same value of\n"
      "CHANNEL in one pack",
      OPTION_TEXT(conf, group)},
+    {0, "budget", "CHANNEL:N",
+     "limit the sum of CHANNEL in a pack to N; attention:N:\n"
+     "the sum of squared lengths; up to four times",
+     OPTION_CALL(add_budget)},
     {0, "learn-from", "FILE",
      "start as if sequences with the lengths in FILE, a\n"
      "histogram, had already been packed",
@@ -213,6 +235,14 @@ int conf_check(const conf *c)
         c->overlong == PS_OVERLONG_DROP)
         return message_usage("--rejects with --group needs --overlong=drop or "
                              "--out-of-vocab=drop, not both");
+    if (c->n_budgets > 0 && c->policy != PS_POLICY_AUTO)
+        return message_usage("--budget needs -a auto, not -a %s",
+                             ps_policy_name(c->policy));
+    if (c->n_budgets > 0 && c->even_cost)
+        return message_usage("--budget and --even-cost cannot be combined: use "
+                             "--budget=attention:N");
+    if (c->n_budgets > 0 && c->learn_from != NULL)
+        return message_usage("--budget and --learn-from cannot be combined");
     if (c->learn_from != NULL && c->policy != PS_POLICY_AUTO)
         return message_usage("--learn-from needs -a auto, not -a %s",
                              ps_policy_name(c->policy));

@@ -305,14 +305,17 @@ static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
     return r;
 }
 
-/* The packer handles overlong groups itself, and needs all their sequences. */
+/*
+ * The packer itself handles overlong groups and, with budgets, all overlong
+ * sequences.  It needs them whole.
+ */
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 {
-    const bool grouped = j->conf->group != NULL;
+    const bool by_packer = j->conf->group != NULL || j->conf->n_budgets > 0;
     ps_overlong overlong = j->conf->policy == PS_POLICY_CONCAT
                                ? PS_OVERLONG_SPLIT
                                : j->conf->overlong;
-    bool whole = overlong != PS_OVERLONG_DROP || grouped ||
+    bool whole = overlong != PS_OVERLONG_DROP || by_packer ||
                  j->conf->rejects != NULL;
     int status = STATUS_OK;
     bool outside;
@@ -322,11 +325,11 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
         return overlong_failure(j, why);
     if (fetch(j, whole, sequence, &outside, &err) != PS_OK)
         return read_failure(j, &err);
-    if (overlong == PS_OVERLONG_DROP && !grouped)
+    if (overlong == PS_OVERLONG_DROP && !by_packer)
         return reject(j, sequence, PS_REJECT_OVERLONG);
     if (outside)
         return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
-    if (overlong == PS_OVERLONG_TRUNCATE && !grouped)
+    if (overlong == PS_OVERLONG_TRUNCATE && !by_packer)
         status = write_reject(j, sequence, REJECT_TRUNCATED);
     return status == STATUS_OK ? put(j, sequence) : status;
 }

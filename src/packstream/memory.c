@@ -141,7 +141,8 @@ static bool may_reject(const conf *c)
 static bool holds_long(const conf *c, bool may)
 {
     return c->policy == PS_POLICY_CONCAT ||
-           (c->overlong == PS_OVERLONG_DROP && c->group != NULL) ||
+           (c->overlong == PS_OVERLONG_DROP &&
+            (c->group != NULL || c->n_budgets > 0)) ||
            c->overlong == PS_OVERLONG_TRUNCATE ||
            c->overlong == PS_OVERLONG_SPLIT || c->rejects != NULL ||
            (may && may_reject(c));

@@ -224,7 +224,7 @@ static void take_pieces(ps_engine *e, uint32_t capacity, uint32_t left,
         uint32_t room = capacity - (uint32_t)e->window.tokens;
         uint32_t n = left < room ? left : room;
 
-        (void)ps_engine_admit(e, n);
+        (void)ps_engine_admit(e, n, NULL);
         take_packs(e, PS_EMIT_DUE, f);
         left -= n;
     }
@@ -250,7 +250,7 @@ static void take_record(ps_engine *e, const options *o, uint32_t length,
     if (o->engine.policy == PS_POLICY_CONCAT) {
         take_pieces(e, o->engine.capacity, length, f);
     } else {
-        (void)ps_engine_admit(e, length);
+        (void)ps_engine_admit(e, length, NULL);
         take_packs(e, PS_EMIT_DUE, f);
     }
     took = o->longest ? now() - before : 0;

@@ -68,7 +68,8 @@ digest() {
     first=$(digest)
     for option in -L32 -d4 -w9 -abestfit --order=input --shuffle=3 \
         --max-delay=9 -M"$(least_memory -L 16)" --even-cost --align=4 \
-        --overlong=drop --pad-id=5; do
+        --overlong=drop --pad-id=5 --budget=attention:200 \
+        --budget=attention:256; do
         echo "$option"
         [ "$(digest "$option")" != "$first" ]
     done

@@ -130,7 +130,7 @@ bool drive_packs(driver *d, ps_emit_mode mode)
 
 static bool admit(driver *d, uint32_t length)
 {
-    uint32_t slot = ps_engine_admit(d->engine, length);
+    uint32_t slot = ps_engine_admit(d->engine, length, NULL);
 
     if (slot >= d->engine->n_slots)
         return fail(d, "slot %" PRIu32 " does not exist", slot);

@@ -278,7 +278,7 @@ class Packs:
     values, packs as lists of pieces, END, and the end's offset.  The schema
     defaults to the header's."""
 
-    ZEROS = (123, 128), (204, 256)
+    ZEROS = (123, 124), (204, 208), (240, 256)
 
     def __init__(self, data, schema=None, at=0):
         self.data, self.begin = data, at
@@ -339,6 +339,11 @@ class Packs:
         assert self.capacity % self.align == 0 and self.labels <= 2
         assert self.group == 0 or self.schema.channels[
             self.group - 1][2] == PER_SEQUENCE
+        self.budgets = [
+            (by, limit) for by, limit in zip(
+                self.header[124:128],
+                struct.unpack_from("<4Q", self.header, 208)) if by or limit]
+        assert all(by and 0 < limit <= 1 << 43 for by, limit in self.budgets)
         for i, special in enumerate(self.schema.special):
             assert special == NO_ID or special < 256 ** self.token_bytes and (
                 i == 0 or not self.vocab_size or special < self.vocab_size)
@@ -433,6 +438,12 @@ class Packs:
         lengths = [n for _, n in starts]
         assert (head.n_tok, head.max_seqlen, head.sum_len_sq) == (
             sum(lengths), max(lengths), sum(n * n for n in lengths)), index
+        size = self.seq_bytes
+        for by, limit in self.budgets:
+            assert limit >= (head.sum_len_sq if by == 255 else sum(
+                self.value(sequences[i * size:(i + 1) * size],
+                           self.schema.channels[by - 1][0])
+                for i in range(head.n_seq))), index
         self.check_unused(row, sequences, starts)
         return pieces
 

@@ -29,7 +29,7 @@ PLACES_LACK = """end-digest end-displacement end-greatest index-watermark
     block-zero block-checksum block-padding""".split()
 
 # Not checked by examples/c/decode-packs.c, which reads the ids alone.
-DECODER_LACKS = """pack-raw pack-group pack-counts pack-window pack-zero
+DECODER_LACKS = """pack-raw pack-group pack-budget pack-counts pack-window pack-zero
     special-vocab special-width pack-labels pack-pad pack-n-fields pack-dtype
     field-behind field-zero field-source field-kind field-count field-order
     field-fill field-place field-end end-displacement end-greatest joined""".split()

@@ -15,7 +15,9 @@ from packformat import (BLOCK, CODES, HEAD, INDEXED, MAGIC, PER_TOKEN, TOTALS,
                         lengths, seal, up)
 
 HEADER = {**packformat.HEADER, "special": (96, "I"), "zero_123": (123, "B"),
-          "zero_204": (204, "B"), "dtype": (2048, "B")}
+          "zero_204": (204, "B"), "zero_240": (240, "B"),
+          "budget_by": (124, "B"), "budget": (208, "Q"),
+          "dtype": (2048, "B")}
 END = {**TOTALS, "zero_180": (180, "I"), "n_parts": (184, "I"),
        "n_blocks": (188, "I")}
 TOKEN_HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),

@@ -62,12 +62,18 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
 
 /*
  * Consumes a sequence that the packer drops, or keeps only in part, because its
- * group does not fit a pack.  The payload is that of the whole sequence, and is
- * valid only during the call.  A result other than PS_OK makes the call to the
- * packer fail with that result.
+ * group does not fit a pack or it exceeds a budget.  The payload is that of the
+ * whole sequence, and is valid only during the call.  A result other than PS_OK
+ * makes the call to the packer fail with that result.
  */
 typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
                                 bool truncated, ps_error *err);
+
+/* A limit for the sum over the sequences of a pack; see ps_budget. */
+typedef struct ps_budget_option {
+    const char *name; /* an integer per-sequence channel, or "attention" */
+    uint64_t limit;   /* 1 to PS_MAX_BUDGET */
+} ps_budget_option;
 
 /*
  * Zero selects the default of `depth`, `window` and all members from `overlong`
@@ -140,6 +146,17 @@ typedef struct ps_packer_options {
     ps_group_hook *rejects; /* consumes sequences of overlong groups; NULL: none
                              */
     void *rejects_context;
+    /*
+     * Limits on packs besides the capacity, read only during the call.  A
+     * sequence that exceeds one is overlong.  DROP drops it.  TRUNCATE and SPLIT
+     * cut it if it has too many tokens for a budget of attention.  A channel's
+     * value above its budget is an error unless dropped, and so is a negative
+     * one.  The values of a group count together.  Needs PS_POLICY_AUTO without
+     * even_cost and learn_from.  With `window` 0, at least 1,024 sequences are
+     * held, and what fills 16 packs.
+     */
+    const ps_budget_option *budgets; /* [n_budgets] */
+    uint32_t n_budgets;              /* at most PS_MAX_BUDGETS */
 } ps_packer_options;
 
 /*

@@ -32,6 +32,19 @@ typedef struct ps_field {
     uint32_t offset;    /* bytes from the start of the row */
 } ps_field;
 
+/*
+ * A limit on packs besides the capacity: the sum of a per-sequence channel over
+ * the sequences of a pack, or of their squared lengths, is at most `limit`.
+ */
+typedef struct ps_budget {
+    uint32_t channel; /* index in schema.channels, or PS_BUDGET_ATTENTION */
+    uint64_t limit;   /* 1 to PS_MAX_BUDGET */
+} ps_budget;
+
+#define PS_MAX_BUDGETS 4
+#define PS_MAX_BUDGET (UINT64_C(1) << 43)
+#define PS_BUDGET_ATTENTION UINT32_MAX /* squared lengths, in tokens */
+
 /* The header of a pack stream. */
 typedef struct ps_pack_info {
     uint16_t version_major;
@@ -48,6 +61,8 @@ typedef struct ps_pack_info {
                           the capacity; 1: no gaps */
     uint32_t group;    /* 1 + index of the channel whose groups share packs; 0:
                           no groups */
+    uint32_t n_budgets; /* at most PS_MAX_BUDGETS */
+    ps_budget budgets[PS_MAX_BUDGETS];
     uint32_t pad_id;   /* value of `tokens` in padding */
     ps_schema schema;  /* of the original token records */
     uint64_t seed;     /* of the pack order; 0: not shuffled */

@@ -11,11 +11,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* Size of a sequence in a state. */
+/* Size of a sequence in a state, without the budgets it uses. */
 #define SEQUENCE_BYTES 12
 
 /* A window with tokens for fewer packs offers too little choice. */
@@ -42,8 +43,7 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
                                  ps_window *window)
 {
     bool shuffled = o->order == PS_PACKS_SHUFFLED;
-
-    return (ps_policy_setup){
+    ps_policy_setup setup = {
         .policy = o->policy,
         .window = window,
         .capacity = o->capacity,
@@ -55,7 +55,11 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
         .in_order = o->order == PS_PACKS_BY_INPUT,
         .even_cost = o->even_cost,
         .learn_from = o->learn_from,
+        .n_budgets = o->n_budgets,
     };
+
+    memcpy(setup.budgets, o->budgets, sizeof setup.budgets);
+    return setup;
 }
 
 /* For the window, the pack being emitted, and packs that wait. */
@@ -73,6 +77,9 @@ static void allocate(ps_engine *e, const ps_engine_options *o, ps_mem *mem)
     uint32_t n_slots = ps_engine_slots_for(o);
 
     e->slots = ps_mem_alloc(mem, o->depth, sizeof *e->slots);
+    if (o->n_budgets > 0)
+        e->uses = ps_mem_alloc(mem, (uint64_t)n_slots * o->n_budgets,
+                               sizeof *e->uses);
     ps_window_init(&e->window, o->window, n_slots - o->window, o->capacity,
                    mem);
     if (o->order == PS_PACKS_SHUFFLED)
@@ -95,7 +102,8 @@ uint64_t ps_engine_bytes(const ps_engine_options *o)
 
     allocate(&e, o, &mem);
     return ps_mem_sum(mem.bytes,
-                      ps_policy_calls_of(o->policy)->bytes(&setup));
+                      ps_policy_calls_of(o->policy,
+                                         o->n_budgets)->bytes(&setup));
 }
 
 ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
@@ -110,12 +118,17 @@ ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
     if (e == NULL)
         return ps_fail_memory(err);
     setup = setup_for(o, &e->window);
-    e->calls = ps_policy_calls_of(o->policy);
+    e->calls = ps_policy_calls_of(o->policy, o->n_budgets);
+    e->n_budgets = o->n_budgets;
+    for (uint32_t b = 0; b < o->n_budgets; b++)
+        e->enough[b] = o->least == 0 ? UINT64_MAX
+                                     : o->enough_packs * o->budgets[b];
     e->n_slots = ps_engine_slots_for(o);
-    e->few_tokens = (uint64_t)FEW_PACKS * o->capacity;
+    e->few_tokens = o->n_budgets > 0 ? 0 : (uint64_t)FEW_PACKS * o->capacity;
     e->max_delay = o->max_delay;
     e->max_wait = setup.max_delay;
     allocate(e, o, &mem);
+    setup.uses = e->uses;
     r = mem.failed ? ps_fail_memory(err)
                    : e->calls->open(&e->policy, &setup, err);
     if (r != PS_OK) {
@@ -135,6 +148,7 @@ void ps_engine_free(ps_engine *e)
     ps_shuffle_free(e->shuffle);
     ps_window_destroy(&e->window);
     free(e->slots);
+    free(e->uses);
     free(e);
 }
 
@@ -151,6 +165,12 @@ uint32_t ps_engine_oldest(const ps_engine *e)
     return slots[here].time < slots[there].time ? here : there;
 }
 
+/* What the sequence in a slot uses of each budget. */
+static uint64_t *uses_of(const ps_engine *e, uint32_t slot)
+{
+    return e->uses + (size_t)slot * e->n_budgets;
+}
+
 /* ---- What is due ---- */
 
 /* Number of records that arrived after the sequence in a slot. */
@@ -161,6 +181,16 @@ static uint64_t age(const ps_engine *e, uint32_t slot)
     return e->now > time ? e->now - time : 0;
 }
 
+static bool is_full(const ps_engine *e)
+{
+    const ps_window *w = &e->window;
+
+    for (uint32_t b = 0; b < e->n_budgets; b++)
+        if (e->used[b] >= e->enough[b] && w->count >= w->least)
+            return true;
+    return ps_window_is_full(w);
+}
+
 /* True if a pack must be chosen from the window. */
 static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
 {
@@ -168,7 +198,7 @@ static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
 
     if (w->oldest == PS_NO_SLOT)
         return false;
-    return mode != PS_EMIT_DUE || ps_window_is_full(w) ||
+    return mode != PS_EMIT_DUE || is_full(e) ||
            age(e, w->oldest) >= e->max_wait ||
            (e->calls->is_ready != NULL && e->calls->is_ready(e->policy));
 }
@@ -193,14 +223,19 @@ static uint64_t next_due(const ps_engine *e)
 }
 
 /* Keeps idle_until, unless this sequence makes a pack due. */
-uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length, uint64_t time)
+uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length,
+                            const uint64_t *uses, uint64_t time)
 {
     const ps_policy_calls *calls = e->calls;
     uint32_t slot = ps_window_admit(&e->window, length, time);
 
+    if (e->n_budgets > 0)
+        memcpy(uses_of(e, slot), uses, e->n_budgets * sizeof *uses);
+    for (uint32_t b = 0; b < e->n_budgets; b++)
+        e->used[b] += uses[b];
     if (calls->admitted != NULL)
         calls->admitted(e->policy, length);
-    if (ps_window_is_full(&e->window) ||
+    if (is_full(e) ||
         (calls->is_ready != NULL && calls->is_ready(e->policy)))
         e->idle_until = 0;
     else if (e->idle_until == UINT64_MAX)
@@ -215,11 +250,16 @@ static ps_result choose(ps_engine *e, ps_emit_mode mode, uint32_t *n,
                         ps_error *err)
 {
     const ps_window *w = &e->window;
+    ps_result r;
 
     if (mode == PS_EMIT_DUE && w->count == w->size &&
         w->tokens < e->few_tokens)
         e->scarce++;
-    return e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+    r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+    for (uint32_t i = 0; r == PS_OK && i < *n; i++)
+        for (uint32_t b = 0; b < e->n_budgets; b++)
+            e->used[b] -= uses_of(e, e->slots[i])[b];
+    return r;
 }
 
 /* Records the delays in a pack being emitted, and releases its slots. */
@@ -319,7 +359,7 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
 /*
  * ---- Saving and loading ----
  *
- * A state has the time and length of each sequence: first of those in packs
+ * A state has the time, length and uses of each sequence: first of those in packs
  * waiting to be shuffled, then of the window by age.  Slots are assigned anew,
  * since nothing depends on their numbers.
  */
@@ -351,11 +391,26 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
         for (; n < end; n++) {
             ps_save_u64(saver, at[slots[n]].time);
             ps_save_u32(saver, at[slots[n]].length);
+            for (uint32_t b = 0; b < e->n_budgets; b++)
+                ps_save_u64(saver, uses_of(e, slots[n])[b]);
         }
     }
     if (e->calls->save != NULL)
         e->calls->save(e->policy, saver);
     return n;
+}
+
+/* Loads what a sequence uses of each budget, at most what a pack has left. */
+static void load_uses(ps_restorer *restorer, const ps_engine_options *o,
+                      bool waits, uint64_t *left, uint64_t *uses)
+{
+    for (uint32_t b = 0; b < o->n_budgets; b++) {
+        uses[b] = ps_load_u64(restorer);
+        if (uses[b] > left[b])
+            restorer->failed = true;
+        else if (waits)
+            left[b] -= uses[b];
+    }
 }
 
 /*
@@ -368,9 +423,11 @@ static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
 {
     const ps_window_slot *at = e->window.slots;
     uint32_t room = o->capacity;
+    uint64_t left[PS_MAX_BUDGETS];
     uint32_t count = ps_load_count(restorer, waits ? o->depth : o->window,
-                                   SEQUENCE_BYTES);
+                                   SEQUENCE_BYTES + 8 * o->n_budgets);
 
+    memcpy(left, o->budgets, sizeof left);
     if (waits && (count == 0 || ps_shuffle_is_full(e->shuffle)))
         restorer->failed = true;
     for (uint32_t k = 0; k < count && !restorer->failed; k++) {
@@ -382,6 +439,9 @@ static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
             (!waits && k > 0 && time <= at[slots[k - 1]].time))
             restorer->failed = true;
         slots[k] = ps_window_admit(&e->window, length, time);
+        load_uses(restorer, o, waits, left, uses_of(e, slots[k]));
+        for (uint32_t b = 0; b < o->n_budgets && !waits; b++)
+            e->used[b] += uses_of(e, slots[k])[b];
         /* The window is still empty: remove the sequence again. */
         if (waits)
             (void)ps_window_take(&e->window, length);

@@ -9,8 +9,8 @@
  * engine.c admits sequences to the window (window.h) and decides when a pack is
  * due.  shuffle.h holds chosen packs that are emitted in random order.  A
  * policy (policy.h) chooses the sequences of a pack: policy_plan.c by a plan
- * for the whole window, policy_simple.c in input order or by best fit, and
- * policy_auto.c by scores:
+ * for the whole window, policy_simple.c in input order or by best fit,
+ * policy_budget.c by shares of several resources, and policy_auto.c by scores:
  *
  *   dual_prices.h  value of a length to future packs, from the dual prices of
  *                  recent demands (price_cuts.h)
@@ -51,6 +51,11 @@ typedef struct ps_engine {
     uint64_t scarce;     /* packs chosen from a full window with fewer */
     uint64_t evicted;    /* packs evicted from a window with fewer */
     uint32_t n_slots;    /* slots of the window and of chosen packs */
+    uint32_t n_budgets;
+    uint64_t *uses;      /* [n_slots][n_budgets]; see policy.h */
+    uint64_t used[PS_MAX_BUDGETS];   /* sums of `uses` over the window */
+    uint64_t enough[PS_MAX_BUDGETS]; /* of one of these, to fill the window
+                                        like window.enough */
     uint32_t *slots;     /* of the last pack */
 } ps_engine;
 
@@ -61,11 +66,14 @@ typedef struct ps_engine_options {
     uint32_t window; /* maximum number of sequences; the window is full then */
     uint32_t least;  /* if not 0, it is also full with this many sequences */
     uint64_t enough; /* of this many tokens */
+    uint32_t enough_packs; /* or that exceed a budget of this many packs */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;
     uint64_t max_delay; /* records, at least 1 */
     bool even_cost;
+    uint32_t n_budgets; /* if not 0, the policy is auto */
+    uint64_t budgets[PS_MAX_BUDGETS]; /* limits of a pack, 1 to PS_MAX_BUDGET */
     const ps_histogram *learn_from; /* expected lengths, or NULL; read only
                                        while opening */
 } ps_engine_options;
@@ -96,15 +104,17 @@ static inline bool ps_engine_is_idle(const ps_engine *engine)
 
 /*
  * Admits a sequence of 1 to `capacity` units that has waited since `time`,
- * which is after that of the sequence admitted before.  Returns its slot.  Call
- * it only when no pack is due.
+ * which is after that of the sequence admitted before.  uses[i] is at most
+ * budget i.  Returns its slot.  Call it only when no pack is due.
  */
-uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length, uint64_t time);
+uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length,
+                            const uint64_t *uses, uint64_t time);
 
 /* The same for the last record. */
-static inline uint32_t ps_engine_admit(ps_engine *engine, uint32_t length)
+static inline uint32_t ps_engine_admit(ps_engine *engine, uint32_t length,
+                                       const uint64_t *uses)
 {
-    return ps_engine_admit_at(engine, length, engine->now);
+    return ps_engine_admit_at(engine, length, uses, engine->now);
 }
 
 /*

@@ -26,7 +26,7 @@ const char *ps_policy_name(ps_policy policy)
     return policies[policy].name;
 }
 
-const ps_policy_calls *ps_policy_calls_of(ps_policy policy)
+const ps_policy_calls *ps_policy_calls_of(ps_policy policy, uint32_t n_budgets)
 {
-    return policies[policy].calls;
+    return n_budgets > 0 ? &ps_policy_budget_calls : policies[policy].calls;
 }

@@ -32,6 +32,10 @@ typedef struct ps_policy_setup {
     uint64_t max_delay;
     bool in_order;  /* each pack contains the oldest sequence */
     bool even_cost; /* as in ps_packer_options */
+    uint32_t n_budgets;
+    uint64_t budgets[PS_MAX_BUDGETS]; /* limits of a pack */
+    const uint64_t *uses; /* [slots][n_budgets], owned by the engine: the
+                             amount of each budget that a sequence uses */
     const ps_histogram *learn_from; /* as in ps_engine_options */
 } ps_policy_setup;
 
@@ -75,7 +79,11 @@ extern const ps_policy_calls ps_policy_plan_calls;
 /* bestfit, nextfit, none and concat. */
 extern const ps_policy_calls ps_policy_simple_calls;
 
+/* auto, if packs have budgets. */
+extern const ps_policy_calls ps_policy_budget_calls;
+
 /* For a policy known to ps_policy_name. */
-const ps_policy_calls *ps_policy_calls_of(ps_policy policy);
+const ps_policy_calls *ps_policy_calls_of(ps_policy policy,
+                                          uint32_t n_budgets);
 
 #endif

@@ -31,3 +31,22 @@ void ps_window_destroy(ps_window *w)
     free(w->queues);
     ps_bitset_destroy(&w->lengths);
 }
+
+void ps_window_remove(ps_window *w, uint32_t slot)
+{
+    ps_window_queue *q = &w->queues[w->slots[slot].length];
+    const uint32_t next = w->slots[slot].next_of_length;
+    uint32_t before = q->first;
+
+    if (before != slot) {
+        while (w->slots[before].next_of_length != slot)
+            before = w->slots[before].next_of_length;
+        /* Move it to the head of its queue. */
+        w->slots[before].next_of_length = next;
+        if (q->last == slot)
+            q->last = before;
+        w->slots[slot].next_of_length = q->first;
+        q->first = slot;
+    }
+    (void)ps_window_take(w, w->slots[slot].length);
+}

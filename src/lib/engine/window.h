@@ -134,6 +134,12 @@ static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
     return s;
 }
 
+/*
+ * Removes the sequence in a slot.  Walks the queue of its length, in time
+ * proportional to the number of older sequences there.
+ */
+void ps_window_remove(ps_window *window, uint32_t slot);
+
 /* Makes the slot of a removed sequence available. */
 static inline void ps_window_release(ps_window *w, uint32_t slot)
 {

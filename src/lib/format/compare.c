@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "format/pack_layout.h"
 #include "bytes.h"
 #include "format/pack_header.h"
 #include "format/schema.h"
@@ -163,6 +164,16 @@ bool ps_schema_equal(const ps_schema *a, const ps_schema *b)
     return ps_schema_compare(a, b, NULL) == PS_OK;
 }
 
+bool ps_budgets_equal(const ps_pack_info *a, const ps_pack_info *b)
+{
+    bool equal = a->n_budgets == b->n_budgets;
+
+    for (uint32_t i = 0; equal && i < a->n_budgets; i++)
+        equal = a->budgets[i].channel == b->budgets[i].channel &&
+                a->budgets[i].limit == b->budgets[i].limit;
+    return equal;
+}
+
 ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
                                ps_error *err)
 {
@@ -192,6 +203,8 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         if (numbers[i].a != numbers[i].b)
             r = ps_fail(err, PS_ERR_ARGUMENT, "%s is %" PRIu32 ", not %" PRIu32,
                         numbers[i].name, numbers[i].a, numbers[i].b);
+    if (r == PS_OK && !ps_budgets_equal(a, b))
+        r = ps_fail(err, PS_ERR_ARGUMENT, "the budgets differ");
     for (uint32_t i = 0; r == PS_OK && i < a->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];

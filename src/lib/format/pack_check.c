@@ -147,6 +147,34 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
+/* Checks the budgets.  Sums cannot overflow: 2^20 values up to 2^43. */
+static ps_result check_budgets(const ps_pack_info *info, const ps_pack *pack,
+                               ps_error *err)
+{
+    for (uint32_t b = 0; b < info->n_budgets; b++) {
+        const ps_budget *budget = &info->budgets[b];
+        const bool attention = budget->channel == PS_BUDGET_ATTENTION;
+        const ps_channel *c =
+            attention ? NULL : &info->schema.channels[budget->channel];
+        const ps_field *f = attention ? NULL : ps_pack_field(info, c->name);
+        uint64_t sum = attention ? pack->sum_len_sq : 0;
+        uint64_t most = sum;
+
+        for (uint32_t i = 0; !attention && i < pack->n_seq; i++) {
+            const uint64_t value = ps_integer_load(
+                c->type, ps_pack_sequence(info, pack, i) + f->offset);
+
+            most = value > most ? value : most;
+            sum += value;
+        }
+        if (most > budget->limit || sum > budget->limit)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "%s exceeds its budget, %" PRIu64,
+                           attention ? "sum_len_sq" : c->name, budget->limit);
+    }
+    return PS_OK;
+}
+
 /* Checks that tokens are in the vocabulary.  The pad id can be outside. */
 static ps_result check_vocabulary(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
@@ -189,5 +217,7 @@ ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
     }
     if (r == PS_OK && is_known)
         r = check_gaps(info, pack, err);
+    if (r == PS_OK)
+        r = check_budgets(info, pack, err);
     return r == PS_OK ? check_vocabulary(info, pack, err) : r;
 }

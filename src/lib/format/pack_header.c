@@ -37,6 +37,8 @@ enum {
     AT_LABELS = 121,
     AT_GROUP = 122,
     AT_ZERO = 123,
+    AT_BUDGET_CHANNELS = 124, /* one byte each: 1 + index of the channel, or
+                                 BUDGET_ATTENTION; 0: no budget */
     AT_SEED = 128,
     AT_TOKENIZER = 136,
     AT_OPTIONS_DIGEST = 168,
@@ -46,7 +48,9 @@ enum {
     AT_BLOCK_PACKS = 188,
     AT_BLOCK_BYTES = 192,
     AT_N_FIELDS = 200,
-    AT_ZEROS = 204,
+    AT_ZERO_TOO = 204,
+    AT_BUDGETS = 208,
+    AT_ZEROS = 240,
     AT_TABLE = 256,
     AT_DTYPE = 2048,
     AT_CHECKSUM = PS_PACK_HEADER_BYTES - 8
@@ -60,6 +64,8 @@ enum {
 
 /* Maximum size of a sequence row: all fields, 8 bytes each. */
 #define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS)
+
+#define BUDGET_ATTENTION 255
 
 #define COMPAT_FRAMED UINT64_C(1)
 #define COMPAT_SHARE UINT64_C(2)
@@ -108,6 +114,15 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(info->schema.token_type);
     to[AT_LABELS] = (unsigned char)info->schema.labels;
     to[AT_GROUP] = (unsigned char)info->group;
+    for (uint32_t i = 0; i < info->n_budgets; i++) {
+        const ps_budget *budget = &info->budgets[i];
+
+        to[AT_BUDGET_CHANNELS + i] =
+            budget->channel == PS_BUDGET_ATTENTION
+                ? BUDGET_ATTENTION
+                : (unsigned char)(budget->channel + 1);
+        store_u64(to + AT_BUDGETS + 8 * i, budget->limit);
+    }
     store_u64(to + AT_SEED, info->seed);
     memcpy(to + AT_TOKENIZER, info->schema.tokenizer,
            sizeof info->schema.tokenizer);
@@ -129,6 +144,33 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     }
     memcpy(to + AT_DTYPE, info->dtype, sizeof info->dtype);
     store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
+}
+
+/* Decodes the budgets, but does not check their channels. */
+static ps_result decode_budgets(const unsigned char *from, ps_pack_info *info,
+                                ps_error *err)
+{
+    const unsigned char *by = from + AT_BUDGET_CHANNELS;
+
+    while (info->n_budgets < PS_MAX_BUDGETS && by[info->n_budgets] != 0)
+        info->n_budgets++;
+    for (uint32_t i = 0; i < PS_MAX_BUDGETS; i++) {
+        const uint64_t limit = load_u64(from + AT_BUDGETS + (size_t)8 * i);
+        const bool used = i < info->n_budgets;
+
+        if (used ? limit == 0 || limit > PS_MAX_BUDGET
+                 : limit != 0 || by[i] != 0)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "budget %" PRIu32 " is %" PRIu64 ", which is out of "
+                           "range",
+                           i, limit);
+        if (used)
+            info->budgets[i] = (ps_budget){
+                .channel = by[i] == BUDGET_ATTENTION ? PS_BUDGET_ATTENTION
+                                                     : by[i] - 1u,
+                .limit = limit};
+    }
+    return PS_OK;
 }
 
 /* Decodes everything except the table of fields and the dtype. */
@@ -190,7 +232,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     schema->vocab_size = load_u32(from + AT_VOCAB_SIZE);
     ps_specials_decode(from + AT_SPECIALS, schema);
     memcpy(schema->tokenizer, from + AT_TOKENIZER, sizeof schema->tokenizer);
-    return PS_OK;
+    return decode_budgets(from, info, err);
 }
 
 /*
@@ -303,6 +345,18 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
                        "the header groups by channel %" PRIu32 ", which is "
                        "not a per-sequence channel",
                        info->group);
+    for (uint32_t i = 0; i < info->n_budgets; i++) {
+        const uint32_t by = info->budgets[i].channel;
+
+        if (by != PS_BUDGET_ATTENTION &&
+            (by >= info->schema.n_channels ||
+             info->schema.channels[by].kind != PS_PER_SEQUENCE ||
+             ps_type_is_float(info->schema.channels[by].type)))
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "a budget of channel %" PRIu32 ", which is not an "
+                           "integer per-sequence channel",
+                           by);
+    }
     if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "tokens are not filled with the pad id");
@@ -343,7 +397,7 @@ static ps_result check_layout(const unsigned char *from,
         return r;
 
     /* In known versions, bytes reserved for later versions are zero. */
-    zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
+    zero = from[AT_ZERO] == 0 && load_u32(from + AT_ZERO_TOO) == 0 &&
            (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
            all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
     for (uint32_t i = 0; zero && i < info->n_fields; i++) {

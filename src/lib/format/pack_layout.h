@@ -44,6 +44,8 @@ enum {
 /* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
+bool ps_budgets_equal(const ps_pack_info *a, const ps_pack_info *b);
+
 /*
  * Computes fields, row_bytes, seq_bytes, block_bytes and dtype from capacity,
  * depth, split, align and schema; also block_packs if it is 0.

@@ -7,6 +7,7 @@
 #include "format/schema.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -54,6 +55,26 @@ static bool is_type(ps_type type)
 size_t ps_type_bytes(ps_type type)
 {
     return is_type(type) ? types[type].bytes : 0;
+}
+
+bool ps_type_is_float(ps_type type)
+{
+    return type == PS_F32 || type == PS_F64;
+}
+
+uint64_t ps_integer_load(ps_type type, const unsigned char *from)
+{
+    const uint64_t value = load_low(from, ps_type_bytes(type));
+
+    return type == PS_I32 ? (uint64_t)(int32_t)(uint32_t)value : value;
+}
+
+void ps_integer_print(ps_type type, uint64_t value, char *text)
+{
+    if (type == PS_I32 || type == PS_I64)
+        (void)snprintf(text, PS_INTEGER_BYTES, "%" PRId64, (int64_t)value);
+    else
+        (void)snprintf(text, PS_INTEGER_BYTES, "%" PRIu64, value);
 }
 
 const char *ps_type_name(ps_type type)

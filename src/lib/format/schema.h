@@ -41,6 +41,15 @@ void ps_specials_decode(const unsigned char *from, ps_schema *schema);
 /* Sets the token type for a width of 2 or 4 bytes; otherwise returns false. */
 bool ps_token_type(unsigned token_bytes, ps_type *type);
 
+bool ps_type_is_float(ps_type type);
+
+/* Loads an integer.  A negative one is extended to 64 bits. */
+uint64_t ps_integer_load(ps_type type, const unsigned char *from);
+
+/* Prints that value; `text` has at least PS_INTEGER_BYTES. */
+#define PS_INTEGER_BYTES 21
+void ps_integer_print(ps_type type, uint64_t value, char *text);
+
 /* Size of a payload of n tokens, in bytes: per_token * n + fixed. */
 typedef struct ps_shape {
     uint32_t token_bytes; /* 2 or 4 */

@@ -25,6 +25,7 @@
 #include "base/serial.h"
 #include "bytes.h"
 #include "format/pack_header.h"
+#include "format/pack_layout.h"
 #include "format/totals.h"
 #include "packer/emit.h"
 #include "packer/group.h"
@@ -308,6 +309,9 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        "the state was saved with blocks of %" PRIu32 " packs, "
                        "not %" PRIu32,
                        theirs.block_packs, info->block_packs);
+    if (!ps_budgets_equal(&theirs, info))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state was saved with other budgets");
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved for different token records: %s",

@@ -83,6 +83,16 @@ void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
     }
 }
 
+ps_result ps_packer_report(const ps_packer *p, const ps_sequence *sequence,
+                           bool truncated, ps_error *err)
+{
+    const ps_packer_options *o = &p->set.options;
+
+    return o->rejects == NULL
+               ? PS_OK
+               : o->rejects(o->rejects_context, sequence, truncated, err);
+}
+
 /* ---- Packs ---- */
 
 /* Prefetches the payloads of the next pack. */

@@ -28,6 +28,10 @@ ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err);
 /* With max_bytes: emits packs until `bytes` more fit, and counts them. */
 ps_result ps_packer_make_room(ps_packer *p, uint64_t bytes, ps_error *err);
 
+/* Reports a dropped or truncated sequence to the caller's hook. */
+ps_result ps_packer_report(const ps_packer *p, const ps_sequence *sequence,
+                           bool truncated, ps_error *err);
+
 /* Emits the packs that are due.  After most sequences there are none. */
 static inline ps_result ps_packer_emit_due(ps_packer *p, ps_error *err)
 {

@@ -11,8 +11,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "packer/budget.h"
 #include "packer/emit.h"
 
 /* Value of the channel, which is in the payload's per-sequence part. */
@@ -29,6 +31,7 @@ static void clear(ps_group *g)
 {
     g->pieces = g->n_tok = g->units = 0;
     g->bytes = 0;
+    memset(g->uses, 0, sizeof g->uses);
 }
 
 /* ---- Collecting ---- */
@@ -43,6 +46,7 @@ static ps_result append(ps_packer *p, const ps_sequence *sequence, uint32_t off,
                                  .n_tok = n_tok,
                                  .slot = ps_packer_group_slot(p)};
     ps_group *g = &p->group;
+    uint64_t uses[PS_MAX_BUDGETS];
 
     if (g->pieces == 0) {
         g->id = p->next_id = sequence->id;
@@ -52,6 +56,9 @@ static ps_result append(ps_packer *p, const ps_sequence *sequence, uint32_t off,
     g->n_tok += n_tok;
     g->units += ps_settings_units(&p->set, n_tok);
     g->bytes += ps_settings_piece_bytes(&p->set, n_tok);
+    ps_budget_uses(&p->set, sequence, n_tok, uses);
+    for (uint32_t i = 0; i < p->set.info.n_budgets; i++)
+        g->uses[i] += uses[i];
     return ps_group_store(p, &piece, sequence->payload, err);
 }
 
@@ -81,7 +88,7 @@ static ps_result admit(ps_packer *p, uint64_t next_id, ps_error *err)
                                 err);
     if (r != PS_OK)
         return r;
-    slot = ps_engine_admit_at(p->engine, g->units, g->time);
+    slot = ps_engine_admit_at(p->engine, g->units, g->uses, g->time);
     p->held[slot] =
         (ps_held){.id = g->id, .seq_off = g->pieces, .seq_len = g->n_tok};
     ps_store_move(p->store, ps_packer_group_slot(p), slot);
@@ -112,24 +119,13 @@ ps_result ps_group_tick(ps_packer *p, uint64_t next_id, ps_error *err)
 
 /* ---- Groups that do not fit a pack ---- */
 
-/* Reports a dropped or truncated sequence to the caller. */
-static ps_result report(const ps_packer *p, const ps_sequence *sequence,
-                        bool truncated, ps_error *err)
-{
-    const ps_packer_options *o = &p->set.options;
-
-    return o->rejects == NULL
-               ? PS_OK
-               : o->rejects(o->rejects_context, sequence, truncated, err);
-}
-
 static ps_result drop(ps_packer *p, const ps_sequence *sequence, ps_error *err)
 {
     p->totals.rejected_sequences++;
     p->totals.rejected_tokens += sequence->n_tok;
     p->rejected[PS_REJECT_OVERLONG].sequences++;
     p->rejected[PS_REJECT_OVERLONG].tokens += sequence->n_tok;
-    return report(p, sequence, false, err);
+    return ps_packer_report(p, sequence, false, err);
 }
 
 /* Drops the sequences collected so far, none of which was cut. */
@@ -170,7 +166,7 @@ static ps_result truncate(ps_packer *p, const ps_sequence *sequence,
         return drop(p, sequence, err);
     p->totals.truncated_sequences++;
     p->totals.truncated_tokens += sequence->n_tok - left;
-    r = report(p, sequence, true, err);
+    r = ps_packer_report(p, sequence, true, err);
     if (r == PS_OK)
         r = append(p, sequence, 0, left, err);
     /* Nothing more is added, so there is nothing to wait for. */
@@ -183,17 +179,17 @@ static ps_result truncate(ps_packer *p, const ps_sequence *sequence,
  */
 static ps_result split(ps_packer *p, const ps_sequence *sequence, ps_error *err)
 {
-    const uint32_t capacity = p->set.info.capacity;
+    const uint32_t longest = p->set.longest;
     uint32_t off = 0;
     ps_result r = admit(p, sequence->id, err);
 
-    while (r == PS_OK && sequence->n_tok - off > capacity) {
-        r = append(p, sequence, off, capacity, err);
+    while (r == PS_OK && sequence->n_tok - off > longest) {
+        r = append(p, sequence, off, longest, err);
         if (r == PS_OK)
             r = admit(p, sequence->id, err);
         if (r == PS_OK)
             r = ps_packer_tick(p, err);
-        off += capacity;
+        off += longest;
         p->totals.extra_pieces++;
     }
     p->totals.split_sequences += off > 0;
@@ -207,12 +203,16 @@ static ps_result refuse(ps_packer *p, const ps_sequence *sequence,
 {
     p->totals.input_sequences--;
     p->totals.input_tokens -= sequence->n_tok;
+    if (!ps_budget_allows(&p->set, sequence))
+        return ps_budget_blame(&p->set, sequence, err);
     return ps_fail(err, PS_ERR_OVERLONG,
                    "record %" PRIu64 " at byte %" PRIu64 ": its group, from "
-                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32,
+                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32
+                   "%s",
                    sequence->id, sequence->offset,
                    p->group.pieces > 0 ? p->group.id : sequence->id,
-                   p->set.info.capacity);
+                   p->set.info.capacity,
+                   p->set.info.n_budgets > 0 ? ", or a budget" : "");
 }
 
 /* Adds a sequence of which `left` tokens fit the open group, but not all. */
@@ -221,7 +221,9 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
 {
     ps_result r;
 
-    if (p->set.options.overlong == PS_OVERLONG_ERROR)
+    if (p->set.options.overlong == PS_OVERLONG_ERROR ||
+        (p->set.options.overlong == PS_OVERLONG_SPLIT &&
+         !ps_budget_allows(&p->set, sequence)))
         return refuse(p, sequence, err);
     p->groups.overlong += !p->group.is_overlong;
     p->group.is_overlong = true;
@@ -253,7 +255,8 @@ ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
     }
     if (r != PS_OK)
         return r;
-    left = p->set.info.capacity - g->units * p->set.info.align;
+    left = ps_budget_room(&p->set, sequence, g->uses,
+                          g->units * p->set.info.align);
     if (g->is_overlong && p->set.options.overlong != PS_OVERLONG_SPLIT)
         return drop(p, sequence, err);
     return sequence->n_tok <= left
@@ -349,6 +352,8 @@ void ps_group_save(const ps_packer *p, ps_saver *saver,
     ps_save_u32(saver, g->pieces);
     ps_save_u32(saver, g->n_tok);
     ps_save_u32(saver, g->units);
+    for (uint32_t i = 0; i < p->set.info.n_budgets; i++)
+        ps_save_u64(saver, g->uses[i]);
     ps_save_u32(saver, n);
     for (uint32_t i = 0; i < n; i++) {
         ps_save_u64(saver, pieces[i].id);
@@ -373,6 +378,11 @@ static void load_open(ps_packer *p, ps_restorer *restorer)
     g->n_tok = ps_load_u32(restorer);
     g->units = ps_load_within(restorer, 0, p->set.info.capacity /
                                                p->set.info.align);
+    for (uint32_t i = 0; i < p->set.info.n_budgets; i++) {
+        g->uses[i] = ps_load_u64(restorer);
+        if (g->uses[i] > p->set.info.budgets[i].limit)
+            restorer->failed = true;
+    }
     if (g->time > p->engine->now ||
         (g->pieces > 0 && (!g->is_open ||
                            (w->youngest != PS_NO_SLOT &&

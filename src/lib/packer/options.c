@@ -14,6 +14,7 @@
 #include "bytes.h"
 #include "format/version.h"
 #include "io/block.h"
+#include "packer/budget.h"
 #include "packer/options.h"
 
 /* Any more packs would exceed 64 bits of bytes. */
@@ -28,6 +29,9 @@
  */
 #define LEAST_WINDOW UINT32_C(1024)
 #define WINDOW_PACKS 64
+
+/* With budgets, the same, or a budget of this many packs. */
+#define BUDGET_PACKS 16
 
 /* Default maximum of sequences in such a window. */
 #define DEFAULT_MAX_WINDOW (UINT32_C(1) << 20)
@@ -64,6 +68,16 @@ static uint64_t hash_of_lengths(const ps_histogram *h)
         hash = ps_hash(text, sizeof text);
     }
     return hash;
+}
+
+static uint64_t hash_of_budget(uint64_t before, const ps_budget *budget)
+{
+    unsigned char text[20];
+
+    store_u64(text, before);
+    store_u64(text + 8, budget->limit);
+    store_u32(text + 16, budget->channel);
+    return ps_hash(text, sizeof text);
 }
 
 void ps_settings_encode(const ps_settings *s,
@@ -293,19 +307,32 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     return o;
 }
 
-/* Lists the columns, and finds that of the groups. */
-static void set_columns(ps_settings *s)
+/* The column of a per-sequence channel. */
+static const ps_payload_column *column_of(const ps_settings *s,
+                                          uint32_t channel)
 {
     const ps_field *fields = s->info.fields;
+    const ps_payload_column *column = s->columns;
 
+    for (uint32_t i = 0; i < s->info.n_fields; i++)
+        if (fields[i].source == channel)
+            while (column->per_token || column->offset != fields[i].offset)
+                column++;
+    return column;
+}
+
+/* Lists the columns, and finds those of the groups and budgets. */
+static void set_columns(ps_settings *s)
+{
     s->n_columns = ps_payload_columns(&s->info, s->columns);
-    s->by = NULL;
-    for (uint32_t i = 0; s->group != 0 && i < s->info.n_fields; i++)
-        for (uint32_t l = 0; l < s->n_columns; l++)
-            if (fields[i].source == s->group - 1 &&
-                !s->columns[l].per_token &&
-                s->columns[l].offset == fields[i].offset)
-                s->by = &s->columns[l];
+    s->by = s->group == 0 ? NULL : column_of(s, s->group - 1);
+    for (uint32_t i = 0; i < s->info.n_budgets; i++) {
+        const uint32_t channel = s->info.budgets[i].channel;
+
+        s->used[i] = channel == PS_BUDGET_ATTENTION ? NULL
+                                                    : column_of(s, channel);
+    }
+    s->longest = ps_budget_longest(s);
 }
 
 ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
@@ -352,7 +379,12 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
         .max_seqlen = PS_UNKNOWN,
         .min_fill = PS_UNKNOWN,
     };
-    r = ps_layout(&s->info, err);
+    r = ps_budget_find(s, schema, o, err);
+    for (uint32_t i = 0; r == PS_OK && i < s->info.n_budgets; i++)
+        s->info.options_digest =
+            hash_of_budget(s->info.options_digest, &s->info.budgets[i]);
+    if (r == PS_OK)
+        r = ps_layout(&s->info, err);
     if (r != PS_OK)
         return r;
     set_columns(s);
@@ -432,19 +464,26 @@ ps_engine_options ps_settings_engine(const ps_settings *s)
 {
     const uint32_t capacity = ps_settings_units(s, s->info.capacity);
     const bool by_tokens = s->options.window == 0;
+    const uint32_t packs = s->info.n_budgets == 0 ? WINDOW_PACKS : BUDGET_PACKS;
+    ps_engine_options engine;
 
-    return (ps_engine_options){
+    engine = (ps_engine_options){
         .capacity = capacity,
         .depth = depth_of(s),
         .window = s->options.max_window,
         .least = by_tokens ? LEAST_WINDOW : 0,
-        .enough = by_tokens ? (uint64_t)WINDOW_PACKS * capacity : 0,
+        .enough = by_tokens ? (uint64_t)packs * capacity : 0,
+        .enough_packs = packs,
         .policy = s->options.policy,
         .order = s->options.order,
         .seed = s->options.seed,
         .max_delay = s->options.max_delay,
         .even_cost = s->options.even_cost,
+        .n_budgets = s->info.n_budgets,
     };
+    for (uint32_t i = 0; i < s->info.n_budgets; i++)
+        engine.budgets[i] = s->info.budgets[i].limit;
+    return engine;
 }
 
 ps_result ps_settings_expected(const ps_settings *s, ps_histogram **expected,

@@ -27,8 +27,8 @@ typedef struct ps_held_piece {
 
 /* Set by ps_settings_set, and constant afterwards. */
 typedef struct ps_settings {
-    ps_packer_options options; /* with defaults; `learn_from` and `group` are
-                                  the caller's and invalid after opening */
+    ps_packer_options options; /* with defaults; `learn_from`, `group` and
+                                  `budgets` are the caller's and invalid after opening */
     uint64_t learned;          /* hash of the histogram learned from; 0: none */
     ps_pack_info info;
     ps_shape shape;
@@ -37,6 +37,10 @@ typedef struct ps_settings {
     uint32_t group; /* 1 + index of the channel whose values are the groups; 0:
                        no groups */
     const ps_payload_column *by; /* that channel in `columns`, or NULL */
+    const ps_payload_column *used[PS_MAX_BUDGETS]; /* channels of the budgets
+                                                      in `columns`; NULL:
+                                                      attention */
+    uint32_t longest; /* maximum number of tokens of a sequence in a pack */
 } ps_settings;
 
 /*

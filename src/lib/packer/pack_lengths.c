@@ -59,8 +59,8 @@ static ps_result admit_all(const ps_settings *s, assignment *a,
         r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
-        a->ids[ps_engine_admit(a->engine, ps_settings_units(s, lengths[i]))] =
-            i;
+        a->ids[ps_engine_admit(a->engine, ps_settings_units(s, lengths[i]),
+                               NULL)] = i;
         r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;

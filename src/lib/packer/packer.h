@@ -59,6 +59,7 @@ typedef struct ps_group {
     uint32_t pieces;  /* collected and not yet admitted; 0: nothing */
     uint32_t n_tok;   /* of these pieces */
     uint32_t units;   /* their length for the engine */
+    uint64_t uses[PS_MAX_BUDGETS]; /* of the budgets by these pieces */
 } ps_group;
 
 typedef struct ps_refill ps_refill;

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "packer/budget.h"
 #include "packer/emit.h"
 #include "packer/group.h"
 #include "packer/refill.h"
@@ -28,6 +29,7 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                               uint32_t off, uint32_t n_tok, uint64_t next_id,
                               ps_error *err)
 {
+    uint64_t uses[PS_MAX_BUDGETS];
     uint32_t slot;
     ps_result r = PS_OK;
 
@@ -36,7 +38,9 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                                 err);
     if (r != PS_OK)
         return r;
-    slot = ps_engine_admit(p->engine, ps_settings_units(&p->set, n_tok));
+    if (p->set.info.n_budgets > 0)
+        ps_budget_uses(&p->set, sequence, n_tok, uses);
+    slot = ps_engine_admit(p->engine, ps_settings_units(&p->set, n_tok), uses);
     p->held[slot].id = sequence->id;
     p->held[slot].seq_off = off;
     p->held[slot].seq_len = sequence->n_tok;
@@ -61,7 +65,7 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
 
     while (off < n_tok) {
         const uint32_t left = n_tok - off;
-        uint32_t n = p->set.info.capacity;
+        uint32_t n = p->set.longest;
         ps_result r = ps_packer_tick(p, err);
 
         if (r != PS_OK)
@@ -159,11 +163,55 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
     p->totals.input_tokens += sequence->n_tok;
 }
 
+/* True if a sequence fits an empty pack. */
+static inline bool fits(const ps_packer *p, const ps_sequence *sequence)
+{
+    return sequence->n_tok <= p->set.longest &&
+           (p->set.info.n_budgets == 0 ||
+            ps_budget_allows(&p->set, sequence));
+}
+
+/* Drops, truncates or splits a sequence that does not fit a pack. */
+static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
+                              ps_error *err)
+{
+    const uint32_t longest = p->set.longest;
+    const uint32_t n_tok = sequence->n_tok;
+    ps_overlong overlong = p->set.options.overlong;
+    ps_result r = PS_OK;
+
+    /* If a channel's value is too high, so is that of each piece. */
+    if (overlong != PS_OVERLONG_DROP && sequence->payload != NULL &&
+        !ps_budget_allows(&p->set, sequence))
+        overlong = PS_OVERLONG_ERROR;
+    if (p->set.info.n_budgets > 0 && (overlong == PS_OVERLONG_DROP ||
+                                      overlong == PS_OVERLONG_TRUNCATE))
+        r = ps_packer_report(p, sequence, overlong == PS_OVERLONG_TRUNCATE,
+                             err);
+    if (r != PS_OK)
+        return r;
+    switch (overlong) {
+    case PS_OVERLONG_DROP:
+        return leave_out(p, sequence, PS_REJECT_OVERLONG, err);
+    case PS_OVERLONG_TRUNCATE:
+        p->totals.truncated_sequences++;
+        p->totals.truncated_tokens += n_tok - longest;
+        return put_pieces(p, sequence, longest, err);
+    case PS_OVERLONG_SPLIT:
+        return put_pieces(p, sequence, n_tok, err);
+    case PS_OVERLONG_ERROR:
+        break;
+    }
+    /* Fail as if the sequence had not been put. */
+    p->totals.input_sequences--;
+    p->totals.input_tokens -= n_tok;
+    return ps_budget_blame(&p->set, sequence, err);
+}
+
 /* Adds a sequence that is put for the first time. */
 static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
                                 ps_error *err)
 {
-    uint32_t n_tok = sequence->n_tok;
     ps_result r = check_due(p, sequence->id, err);
 
     if (r == PS_OK)
@@ -175,26 +223,10 @@ static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
         return ps_group_put(p, sequence, err);
     p->next_id = sequence->id;
     if (p->set.options.policy == PS_POLICY_CONCAT)
-        return put_pieces(p, sequence, n_tok, err);
-    if (n_tok <= p->set.info.capacity)
+        return put_pieces(p, sequence, sequence->n_tok, err);
+    if (fits(p, sequence))
         return put_whole(p, sequence, err);
-
-    switch (p->set.options.overlong) {
-    case PS_OVERLONG_DROP:
-        return leave_out(p, sequence, PS_REJECT_OVERLONG, err);
-    case PS_OVERLONG_TRUNCATE:
-        p->totals.truncated_sequences++;
-        p->totals.truncated_tokens += n_tok - p->set.info.capacity;
-        return put_pieces(p, sequence, p->set.info.capacity, err);
-    case PS_OVERLONG_SPLIT:
-        return put_pieces(p, sequence, n_tok, err);
-    case PS_OVERLONG_ERROR:
-        break;
-    }
-    return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32 " tokens "
-                   "exceed the capacity, %" PRIu32,
-                   sequence->id, sequence->offset, n_tok, p->set.info.capacity);
+    return put_overlong(p, sequence, err);
 }
 
 ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,

@@ -178,7 +178,7 @@ static ps_result try_stream(const ps_engine_options *o)
         uint32_t n = 1;
 
         ps_engine_tick(e);
-        ps_engine_admit(e, 1 + i * 7 % (o->capacity / 2));
+        ps_engine_admit(e, 1 + i * 7 % (o->capacity / 2), NULL);
         while (r == PS_OK && n > 0)
             r = ps_engine_decide(e, i + 1 == 3 * o->window, &slots, &n,
                                  &err);

@@ -66,7 +66,7 @@ static void put(runner *r, uint32_t length)
     ps_engine_tick(r->engine);
     r->now++;
     take_packs(r, false);
-    r->came[ps_engine_admit(r->engine, length)] = r->now;
+    r->came[ps_engine_admit(r->engine, length, NULL)] = r->now;
     take_packs(r, false);
 }
 

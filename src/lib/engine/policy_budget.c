@@ -1,0 +1,556 @@
+/*
+ * policy_budget.c - policy auto for packs with budgets: several resources.
+ *
+ * SPDX-License-Identifier: MIT
+ *
+ * Resource 0 is the capacity, and each budget is another one: vector bin
+ * packing.  The share of a sequence is what it takes of a whole pack, as the
+ * mean over the resources, each weighted by the square of its load in the
+ * window, so that a scarce resource decides and an ample one does not matter;
+ * see Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin Packing",
+ * 2011.  The score corrects the share: sequences of a kind that is frequent in
+ * the window, compared with its share of the input, are hard to place and get a
+ * higher score, others a lower one (max-weight scheduling, as in policy_auto.c).
+ *
+ * A pack starts with one of the sequences that take most of some resource, or
+ * with the oldest one.  The next largest are added one at a time, and after
+ * each the pair that completes the pack best is searched.  Finally, one or two
+ * sequences at a time are replaced by a better pair.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem_bound.h"
+#include "engine/policy.h"
+
+#define MAX_RESOURCES (1 + PS_MAX_BUDGETS)
+#define NONE UINT32_MAX
+
+/* All of a resource, as a fraction; PS_MAX_BUDGET times it fits 64 bits. */
+#define WHOLE_BITS 20
+#define WHOLE (UINT64_C(1) << WHOLE_BITS)
+
+/* Sum of the weights, and the share and usual score of a full pack. */
+#define WEIGHTS 1024
+#define FULL ((int64_t)WEIGHTS << WHOLE_BITS)
+
+/* Shares are rounded up: several together can exceed the whole's by this. */
+#define SLACK ((int64_t)WEIGHTS * MAX_RESOURCES * 2)
+
+/* A pack with this score is good enough. */
+#define ENOUGH (FULL - FULL / 2048)
+
+/* Largest correction of a score, in 1/1024 of the share. */
+#define CORRECTION 300
+
+/* First sequences that are tried. */
+#define SEEDS 6
+
+/* Items that may be looked at to build a pack, before the search ends. */
+#define STEPS 1000000
+
+/* Packs with more sequences have them replaced only one at a time. */
+#define FEW 12
+
+/* Kinds of sequences: parts of each resource, and kinds in total. */
+#define PARTS_OF_FEW 8 /* with at most two budgets */
+#define PARTS 4
+#define MAX_KINDS 1024
+
+/* Arrivals are halved when they exceed this many windows. */
+#define REMEMBERED 32
+
+/* A sequence is urgent when 1 % of its allowed delay is left. */
+#define URGENT_PART 100
+#define URGENT_WINDOWS 2
+
+/* A sequence in the window. */
+typedef struct item {
+    uint64_t needs[MAX_RESOURCES]; /* of each resource */
+    uint64_t largest;              /* fraction of any resource */
+    int64_t share;
+    int64_t score;
+    uint64_t time;
+    uint32_t slot;
+    uint32_t kind;
+    bool used; /* in the pack being built */
+} item;
+
+/* A pack being built, as indexes of items. */
+typedef struct pack {
+    uint32_t *items; /* [n], with memory for a whole window */
+    uint32_t n;
+    int64_t score;
+    uint64_t left[MAX_RESOURCES];
+} pack;
+
+typedef struct state {
+    ps_policy_setup setup;
+    uint64_t whole[MAX_RESOURCES]; /* of each resource */
+    uint32_t n_resources;
+    uint32_t parts;
+    uint32_t arrivals[MAX_KINDS];
+    uint64_t arrived; /* sum of arrivals */
+    uint32_t here[MAX_KINDS]; /* sequences in the window */
+    uint64_t weights[MAX_RESOURCES];
+    item *items; /* [n], those with the largest share first */
+    uint32_t n;
+    uint64_t steps; /* items looked at for the current pack */
+    pack trial;
+    pack best;
+} state;
+
+static void allocate(state *s, const ps_policy_setup *setup, ps_mem *mem)
+{
+    s->items = ps_mem_alloc(mem, setup->max_window, sizeof *s->items);
+    s->trial.items = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
+    s->best.items = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
+}
+
+static uint64_t bytes_of(const ps_policy_setup *setup)
+{
+    ps_mem mem = {.bytes = sizeof(state), .counts = true};
+    state s = {0};
+
+    allocate(&s, setup, &mem);
+    /* qsort may copy the items. */
+    return ps_mem_sum(mem.bytes, ps_mem_array(setup->max_window,
+                                              sizeof *s.items));
+}
+
+static void free_state(void *p)
+{
+    state *s = p;
+
+    free(s->items);
+    free(s->trial.items);
+    free(s->best.items);
+    free(s);
+}
+
+static ps_result open_state(void **p, const ps_policy_setup *setup,
+                            ps_error *err)
+{
+    state *s = calloc(1, sizeof *s);
+    ps_mem mem = {0};
+
+    *p = NULL;
+    if (s == NULL)
+        return ps_fail_memory(err);
+    allocate(s, setup, &mem);
+    if (mem.failed) {
+        free_state(s);
+        return ps_fail_memory(err);
+    }
+    s->setup = *setup;
+    s->n_resources = 1 + setup->n_budgets;
+    s->parts = setup->n_budgets > 2 ? PARTS : PARTS_OF_FEW;
+    s->whole[0] = setup->capacity;
+    memcpy(s->whole + 1, setup->budgets, setup->n_budgets * sizeof *s->whole);
+    *p = s;
+    return PS_OK;
+}
+
+/* ---- Shares and scores ---- */
+
+/* Fraction of a resource, rounded up. */
+static uint64_t fraction(const state *s, uint32_t resource, uint64_t amount)
+{
+    const uint64_t whole = s->whole[resource];
+
+    return ((amount << WHOLE_BITS) + whole - 1) / whole;
+}
+
+/* Sets the needs, the kind and the largest fraction of a sequence. */
+static void describe(const state *s, uint32_t slot, item *t)
+{
+    const ps_window_slot *at = &s->setup.window->slots[slot];
+    const uint64_t *uses = s->setup.uses + (size_t)slot * s->setup.n_budgets;
+
+    *t = (item){.time = at->time, .slot = slot};
+    for (uint32_t i = 0; i < s->n_resources; i++) {
+        const uint64_t need = i == 0 ? at->length : uses[i - 1];
+        const uint64_t part = fraction(s, i, need);
+        const uint32_t k = (uint32_t)(part * s->parts >> WHOLE_BITS);
+
+        t->needs[i] = need;
+        t->kind = t->kind * s->parts + (k < s->parts ? k : s->parts - 1);
+        t->largest = part > t->largest ? part : t->largest;
+    }
+}
+
+static void admitted(void *policy, uint32_t length)
+{
+    state *s = policy;
+    item t;
+
+    (void)length;
+    describe(s, s->setup.window->youngest, &t);
+    s->arrivals[t.kind]++;
+    if (++s->arrived < (uint64_t)REMEMBERED * s->setup.window_size)
+        return;
+    s->arrived = 0;
+    for (uint32_t k = 0; k < MAX_KINDS; k++)
+        s->arrived += s->arrivals[k] /= 2;
+}
+
+/* Weights each resource by the square of its load in the window. */
+static void weigh(state *s)
+{
+    uint64_t loads[MAX_RESOURCES] = {0};
+    uint64_t most = 1;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < s->n_resources; i++) {
+        for (uint32_t k = 0; k < s->n; k++)
+            loads[i] += fraction(s, i, s->items[k].needs[i]);
+        most = loads[i] > most ? loads[i] : most;
+    }
+    for (uint32_t i = 0; i < s->n_resources; i++) {
+        const uint64_t part = loads[i] * WEIGHTS / most;
+
+        s->weights[i] = part * part;
+        sum += s->weights[i];
+    }
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        s->weights[i] = s->weights[i] * WEIGHTS / sum;
+}
+
+/* At least 1, so that a sequence that needs nothing scarce is packed, too. */
+static int64_t share_of(const state *s, const uint64_t *amounts)
+{
+    uint64_t share = 1;
+
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        share += s->weights[i] * fraction(s, i, amounts[i]);
+    return (int64_t)share;
+}
+
+/*
+ * Sets the score of a sequence: its share, corrected by how frequent its kind
+ * is in the window, compared with the input.
+ */
+static void score(const state *s, item *t)
+{
+    const uint64_t have = (2 * (uint64_t)s->here[t->kind] + 1) * s->arrived;
+    const uint64_t want =
+        2 * (uint64_t)s->n * s->arrivals[t->kind] + s->arrived;
+    const int64_t excess =
+        have >= 2 * want ? 1024 : (int64_t)(have * 1024 / want) - 1024;
+
+    t->score = t->share + t->share * excess / 1024 * CORRECTION / 1024;
+}
+
+/* The largest share first; of equal ones, the oldest sequence. */
+static int compare_items(const void *a, const void *b)
+{
+    const item *x = a;
+    const item *y = b;
+
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/* Lists the window. */
+static void list(state *s)
+{
+    const ps_window *w = s->setup.window;
+
+    s->n = 0;
+    memset(s->here, 0, sizeof s->here);
+    for (uint32_t slot = w->oldest; slot != PS_NO_SLOT;
+         slot = w->slots[slot].younger) {
+        item *t = &s->items[s->n++];
+
+        describe(s, slot, t);
+        s->here[t->kind]++;
+    }
+    weigh(s);
+    for (uint32_t k = 0; k < s->n; k++) {
+        s->items[k].share = share_of(s, s->items[k].needs);
+        score(s, &s->items[k]);
+    }
+    qsort(s->items, s->n, sizeof *s->items, compare_items);
+}
+
+/* ---- Building a pack ---- */
+
+static bool fits(const state *s, const uint64_t *left, const item *t)
+{
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        if (t->needs[i] > left[i])
+            return false;
+    return !t->used;
+}
+
+static void start(const state *s, pack *p)
+{
+    p->n = 0;
+    p->score = 0;
+    memcpy(p->left, s->whole, sizeof p->left);
+}
+
+static void add(state *s, pack *p, uint32_t k)
+{
+    p->items[p->n++] = k;
+    p->score += s->items[k].score;
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        p->left[i] -= s->items[k].needs[i];
+}
+
+/* Marks the items of a pack as used, or not. */
+static void mark(state *s, const pack *p, bool used)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        s->items[p->items[i]].used = used;
+}
+
+/* First item whose share is at most `share`, or n. */
+static uint32_t at_most(const state *s, int64_t share)
+{
+    uint32_t low = 0;
+    uint32_t high = s->n;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (s->items[middle].share > share)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The item with the largest share that fits, from item `k` on; NONE: none. */
+static uint32_t largest(state *s, const uint64_t *left, uint32_t k)
+{
+    const uint32_t first = k;
+
+    while (k < s->n && !fits(s, left, &s->items[k]))
+        k++;
+    s->steps += k - first + 1;
+    return k < s->n ? k : NONE;
+}
+
+/*
+ * Finds the one or two items that fit the pack and have the greatest score.
+ * With the first one, the second is the one with the largest share that fits.
+ * Returns their score; absent ones are NONE.
+ */
+static int64_t find_pair(state *s, const pack *p, uint32_t pair[2])
+{
+    const int64_t share = share_of(s, p->left) + SLACK;
+    const uint32_t places = s->setup.depth - p->n;
+    int64_t best = 0;
+
+    pair[0] = pair[1] = NONE;
+    for (uint32_t k = at_most(s, share); places > 0 && k < s->n; k++) {
+        const item *t = &s->items[k];
+        uint64_t left[MAX_RESOURCES];
+        uint32_t with;
+
+        /* No later pair can score more. */
+        if (2 * (t->share + t->share * CORRECTION / 1024) <= best ||
+            (best > 0 && s->steps > STEPS))
+            break;
+        s->steps++;
+        if (!fits(s, p->left, t))
+            continue;
+        if (t->score > best) {
+            best = t->score;
+            pair[0] = k;
+            pair[1] = NONE;
+        }
+        if (places < 2)
+            continue;
+        for (uint32_t i = 0; i < s->n_resources; i++)
+            left[i] = p->left[i] - t->needs[i];
+        with = at_most(s, share - t->share);
+        with = largest(s, left, with > k ? with : k + 1);
+        if (with != NONE && t->score + s->items[with].score > best) {
+            best = t->score + s->items[with].score;
+            pair[0] = k;
+            pair[1] = with;
+        }
+    }
+    return best;
+}
+
+/* Completes the trial by the best pair, and keeps it if it is the best pack. */
+static bool complete(state *s)
+{
+    uint32_t pair[2];
+    const int64_t gain = find_pair(s, &s->trial, pair);
+    uint32_t *items = s->best.items;
+
+    if (s->trial.score + gain <= s->best.score && s->best.n > 0)
+        return false;
+    memcpy(items, s->trial.items, s->trial.n * sizeof *items);
+    s->best = s->trial;
+    s->best.items = items;
+    for (uint32_t i = 0; i < 2; i++)
+        if (pair[i] != NONE)
+            add(s, &s->best, pair[i]);
+    return true;
+}
+
+/* Builds a pack that starts with an item. */
+static void build(state *s, uint32_t seed)
+{
+    uint32_t k = seed;
+
+    start(s, &s->trial);
+    while (k != NONE && s->trial.n < s->setup.depth) {
+        add(s, &s->trial, k);
+        s->items[k].used = true;
+        (void)complete(s);
+        if (s->best.score >= ENOUGH)
+            break;
+        k = largest(s, s->trial.left,
+                    at_most(s, share_of(s, s->trial.left) + SLACK));
+    }
+    mark(s, &s->trial, false);
+}
+
+/* Builds packs that start with the items that take most of some resource. */
+static void try_seeds(state *s)
+{
+    uint32_t seeds[SEEDS + 1];
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < s->n; k++) {
+        uint32_t i = n;
+
+        for (; i > 0 && s->items[k].largest > s->items[seeds[i - 1]].largest;
+             i--)
+            seeds[i] = seeds[i - 1];
+        seeds[i] = k;
+        n += n < SEEDS;
+    }
+    for (uint32_t i = 0; i < n && s->best.score < ENOUGH; i++)
+        if (i == 0 || s->steps <= STEPS)
+            build(s, seeds[i]);
+}
+
+/* Tries the best pack without the items at places `a` and `b` of it. */
+static bool replace(state *s, uint32_t a, uint32_t b)
+{
+    bool better;
+
+    start(s, &s->trial);
+    for (uint32_t i = 0; i < s->best.n; i++)
+        if (i != a && i != b)
+            add(s, &s->trial, s->best.items[i]);
+    mark(s, &s->trial, true);
+    better = complete(s);
+    mark(s, &s->trial, false);
+    return better;
+}
+
+/* Replaces one item, or two, from place `first` on.  False: nothing helps. */
+static bool improve(state *s, uint32_t first)
+{
+    for (uint32_t a = first; a < s->best.n; a++)
+        for (uint32_t b = a; b < s->best.n; b++) {
+            if ((b > a && s->best.n > FEW) || s->steps > STEPS)
+                break;
+            if (replace(s, a, b))
+                return true;
+        }
+    return false;
+}
+
+/* Index of the oldest item. */
+static uint32_t oldest(const state *s)
+{
+    uint32_t k = 0;
+
+    while (s->items[k].slot != s->setup.window->oldest)
+        k++;
+    return k;
+}
+
+static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
+                        uint32_t *slots, uint32_t *n, ps_error *err)
+{
+    state *s = policy;
+    ps_window *w = s->setup.window;
+    const uint64_t time = w->slots[w->oldest].time;
+    const uint32_t usual = s->setup.window_size;
+    uint64_t max = (uint64_t)URGENT_WINDOWS *
+                   (w->count > usual ? w->count : usual);
+    bool urgent = s->setup.in_order;
+
+    (void)mode;
+    (void)err;
+    max = max < s->setup.max_delay ? max : s->setup.max_delay;
+    urgent |= now > time && now - time >= max - max / URGENT_PART;
+
+    list(s);
+    s->steps = 0;
+    s->best.n = 0;
+    s->best.score = 0;
+    if (urgent)
+        build(s, oldest(s));
+    else
+        try_seeds(s);
+    while (s->best.score < ENOUGH && improve(s, urgent))
+        ;
+
+    *n = s->best.n;
+    for (uint32_t i = 0; i < *n; i++) {
+        slots[i] = s->items[s->best.items[i]].slot;
+        ps_window_remove(w, slots[i]);
+    }
+    return PS_OK;
+}
+
+/* ---- Saving and loading ---- */
+
+static uint32_t kinds(const state *s)
+{
+    uint32_t n = 1;
+
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        n *= s->parts;
+    return n;
+}
+
+static void save(const void *policy, ps_saver *saver)
+{
+    const state *s = policy;
+
+    for (uint32_t k = 0; k < kinds(s); k++)
+        ps_save_u32(saver, s->arrivals[k]);
+}
+
+static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
+{
+    state *s = policy;
+
+    s->arrived = 0;
+    for (uint32_t k = 0; k < kinds(s); k++) {
+        s->arrivals[k] = ps_load_u32(restorer);
+        s->arrived += s->arrivals[k];
+    }
+    if ((s->arrived == 0 && s->setup.window->count > 0) ||
+        s->arrived > (uint64_t)REMEMBERED * s->setup.window_size)
+        restorer->failed = true;
+    return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
+                                      "the counts in the state are invalid")
+                            : PS_OK;
+}
+
+const ps_policy_calls ps_policy_budget_calls = {
+    .bytes = bytes_of,
+    .open = open_state,
+    .free = free_state,
+    .admitted = admitted,
+    .choose = choose,
+    .save = save,
+    .load = load,
+};

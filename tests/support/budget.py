@@ -1,0 +1,162 @@
+"""budget.py - packstream --budget, checked on random inputs with packformat.py.
+
+    budget.py trials SEED COUNT
+
+Each trial packs a stream with budgets: whole, and again from a state saved
+where the input was cut.  packformat.py checks the sums of each pack.
+
+SPDX-License-Identifier: MIT
+"""
+
+import itertools
+import math
+import os
+import random
+import subprocess
+import sys
+
+from packformat import Packs, Schema, read_framed
+
+SCHEMA = Schema(2, True, [("tiles", "i64", 2), ("nodes", "u8", 2),
+                          ("g", "u32", 2)])
+DROPPED, TRUNCATED = 1, 2
+
+
+class Trial:
+    def __init__(self, rng):
+        self.capacity = rng.choice([16, 64, 240])
+        self.overlong = rng.choice(["drop", "truncate", "split"])
+        self.limits = {
+            "tiles": rng.choice([0, 0, 20, 64, 1000]),
+            "nodes": rng.choice([0, 0, 40, 300]),
+            "attention": rng.choice([0, 0, self.capacity ** 2 // 3])}
+        if not any(self.limits.values()):
+            self.limits["tiles"] = 30
+        self.longest = min(self.capacity, math.isqrt(
+            self.limits["attention"] or self.capacity ** 2))
+        self.grouped = rng.random() < 0.25
+        self.draw(rng)
+        self.options = [
+            "-L%d" % self.capacity, "--overlong=" + self.overlong,
+            *("--budget=%s:%d" % i for i in self.limits.items() if i[1]),
+            *rng.choice([[], ["-w20"], ["-w300"], ["-M40Mi"]]),
+            *rng.choice([[], [], ["--shuffle=3"], ["--order=input"]]),
+            *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
+            *rng.choice([[], [], ["--align=4"]]),
+            *rng.choice([[], [], ["--flush-every=70"]]),
+            *(["--group=g"] if self.grouped else
+              rng.choice([[], [], ["-d3"]]))]
+
+    def draw(self, rng):
+        """Sequences of tokens, tiles, nodes and a group's number each."""
+        longest = self.capacity * rng.choice([1, 1, 3]) // rng.choice(
+            [1, 4, 12])
+        # Only --overlong=drop allows a value above its budget.
+        over = rng.random() < 0.5 and self.overlong == "drop"
+        self.sequences = []
+        for number in range(500):
+            n = rng.randint(1, max(longest, 1))
+            tiles = rng.choice([0, rng.randint(0, 20)])
+            if over and rng.random() < 0.1:
+                tiles = rng.choice([-1, self.limits["tiles"] + 1, 1 << 62])
+            nodes = rng.randint(0, min(40, 1 + n // 4))
+            self.sequences.append([
+                b"".join((number * 7 + i).to_bytes(2, "little")
+                         for i in range(n)),
+                tiles.to_bytes(8, "little", signed=True), bytes([nodes]),
+                (number // 3).to_bytes(4, "little")])
+
+    def wanted(self):
+        """The pieces of each sequence as (number, offset, length), and the
+        rejected sequences as (number, reason)."""
+        pieces, rejected = [], []
+        for k, (tokens, tiles, _, _) in enumerate(self.sequences):
+            n = len(tokens) // 2
+            tiles = int.from_bytes(tiles, "little", signed=True)
+            fits = not self.limits["tiles"] or \
+                0 <= tiles <= self.limits["tiles"]
+            if not fits or n > self.longest and self.overlong == "drop":
+                rejected.append((k, DROPPED))
+            elif self.overlong == "split":
+                pieces += [(k, at, min(self.longest, n - at))
+                           for at in range(0, n, self.longest)]
+            else:
+                pieces.append((k, 0, min(self.longest, n)))
+                if n > self.longest:
+                    rejected.append((k, TRUNCATED))
+        return pieces, rejected
+
+    # -- Runs
+
+    def run(self, name, *more, data=None, status=0):
+        done = subprocess.run(
+            ["packstream", "-q", *self.options, *more,
+             *([] if self.overlong == "split" else
+               ["--rejects=" + name + ".rej"]), "-o", name],
+            input=data, capture_output=True, timeout=600, check=False)
+        assert done.returncode == status, (self.options, done)
+        return done.stderr
+
+    def check(self, packs):
+        found = []
+        for p in itertools.chain.from_iterable(packs.packs):
+            tokens, *values = self.sequences[p.id]
+            n = len(p.lanes[0])
+            found.append((p.id, p.offset, n // 2))
+            assert p.lanes == [tokens[2 * p.offset:2 * p.offset + n], *values]
+        pieces, rejected = self.wanted()
+        reports = []
+        if self.overlong != "split":
+            with open("out.rej", "rb") as file:
+                reports = [(int.from_bytes(s[-2], "little"), s[-1][0])
+                           for s in read_framed(file.read(), False)[1]]
+        if not self.grouped:
+            assert sorted(found) == sorted(pieces), self.options
+            assert reports == rejected, self.options
+        # Every sequence is in a pack, or was reported as dropped.
+        assert sorted({k for k, _, _ in found} | {
+            k for k, why in reports if why == DROPPED}) == list(
+                range(len(self.sequences))), self.options
+
+    def go(self, rng):
+        data = SCHEMA.stream(self.sequences)
+        for name in "out", "out.rej", "cut", "cut.rej", "s":
+            if os.path.exists(name):
+                os.remove(name)
+        self.run("out", data=data)
+        with open("in", "wb") as file:
+            file.write(data)
+        subprocess.run(["packstat", "--verify", "-q", "--against=in",
+                        *([] if self.overlong == "split" else
+                          ["--rejects=out.rej"]), "out"], check=True)
+        if "--zstd" in self.options:
+            subprocess.run(["zstd", "-qdf", "out", "-o", "plain"], check=True)
+        with open("plain" if "--zstd" in self.options else "out",
+                  "rb") as file:
+            packs = Packs(file.read(), SCHEMA)
+        assert len(packs.budgets) == sum(map(bool, self.limits.values()))
+        self.check(packs)
+        every = rng.randint(1, 9)
+        self.run("cut", "--state=s", "--state-every=%d" % every, status=65,
+                 data=data[:rng.randrange(len(data) // 2, len(data) - 40)])
+        self.run("cut", "--state=s", "--state-every=%d" % every, "--resume",
+                 data=data)
+        for ending in "", ".rej":
+            if os.path.exists("out" + ending):
+                with open("out" + ending, "rb") as x:
+                    with open("cut" + ending, "rb") as y:
+                        assert x.read() == y.read(), (ending, self.options)
+
+
+def main():
+    seed, count = map(int, sys.argv[2:])
+    for trial in range(seed, seed + count):
+        rng = random.Random(trial)
+        try:
+            Trial(rng).go(rng)
+        except BaseException:
+            print("trial", trial, file=sys.stderr)
+            raise
+
+
+main()
