@@ -116,6 +116,14 @@ static void put_count(FILE *out, const char *key, uint64_t value)
         (void)fprintf(out, ", \"%s\": %" PRIu64, key, value);
 }
 
+const char *report_budget(const ps_pack_info *info, uint32_t budget)
+{
+    const uint32_t channel = info->budgets[budget].channel;
+
+    return channel == PS_BUDGET_ATTENTION ? "attention"
+                                          : info->schema.channels[channel].name;
+}
+
 void report_json_ratio(FILE *out, const char *key, bool exists, double value)
 {
     if (exists)

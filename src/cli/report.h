@@ -36,6 +36,9 @@ void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_rejected rejected[PS_REJECTS],
                          uint64_t max_delay, const ps_groups *groups);
 
+/* Name of a budget: its channel, or "attention". */
+const char *report_budget(const ps_pack_info *info, uint32_t budget);
+
 /* Appends a key with the ratio `value`, or with null if not `exists`. */
 void report_json_ratio(FILE *out, const char *key, bool exists, double value);
 

@@ -116,6 +116,8 @@ typedef struct pack_figures {
     histogram lengths; /* lengths of sequences and pieces */
     histogram depths;  /* sequences per pack */
     histogram fills;   /* tokens per pack */
+    double budget_sums[PS_MAX_BUDGETS];    /* uses of all packs */
+    uint64_t budget_most[PS_MAX_BUDGETS]; /* of a pack */
     stream_parts parts;
     order_stats order;
     channel_figures channels;

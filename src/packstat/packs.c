@@ -31,6 +31,19 @@ typedef struct scan {
     comparison comparison; /* with --against */
 } scan;
 
+/* Counts what a pack uses of the budgets. */
+static void count_uses(scan *s, const ps_pack *pack)
+{
+    uint64_t uses[PS_MAX_BUDGETS];
+
+    ps_pack_uses(s->info, pack, uses);
+    for (uint32_t b = 0; b < s->info->n_budgets; b++) {
+        s->found.budget_sums[b] += (double)uses[b];
+        if (uses[b] > s->found.budget_most[b])
+            s->found.budget_most[b] = uses[b];
+    }
+}
+
 /* Counts a pack, its depth and its lengths.  Returns false if out of memory. */
 static bool count(scan *s, const ps_pack *pack)
 {
@@ -54,6 +67,7 @@ static bool count(scan *s, const ps_pack *pack)
     t->tokens += pack->n_tok;
 
     if (reported) {
+        count_uses(s, pack);
         order_stats_add(&s->found.order, s->info, pack);
         channel_figures_pack(&s->found.channels, &s->columns, s->info, pack);
         stream_parts_add(&s->found.parts, pack->n_tok);
@@ -137,6 +151,24 @@ static void print_names(const char *key, const name_list *list)
     putchar(']');
 }
 
+/* Prints the budgets as JSON, if there are any. */
+static void print_budgets(const scan *s, bool counted)
+{
+    const ps_pack_info *info = &s->header;
+    const double n = (double)s->found.so_far.packs;
+
+    for (uint32_t b = 0; b < info->n_budgets; b++) {
+        printf("%s{\"name\": \"%s\", \"limit\": %" PRIu64,
+               b == 0 ? ", \"budgets\": [" : ", ", report_budget(info, b),
+               info->budgets[b].limit);
+        report_json_ratio(stdout, "mean", counted && n > 0,
+                          s->found.budget_sums[b] / n);
+        report_json_ratio(stdout, "max", counted && n > 0,
+                          (double)s->found.budget_most[b]);
+        printf("}%s", b + 1 == info->n_budgets ? "]" : "");
+    }
+}
+
 static void print_ok(const scan *s, const ps_totals *totals)
 {
     if (s->conf->quiet)
@@ -200,6 +232,7 @@ static void print(scan *s)
         histogram_json(stdout, "fills", &s->found.fills, counted);
         stream_parts_json(stdout, &s->found.parts, counted);
         channel_figures_json(stdout, &s->found.channels, counted);
+        print_budgets(s, counted);
         print_names("against", &s->conf->against);
         print_names("rejects", &s->conf->rejects);
         printf("}\n");

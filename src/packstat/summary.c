@@ -7,6 +7,7 @@
 #include "packstat/summary.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -328,11 +329,26 @@ static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
            ((double)t->tokens * width);
 }
 
-/* Prints statistics of how full the packs are, if there are packs. */
-static void print_efficiency(FILE *out, const ps_pack_info *info,
-                             const ps_totals *t)
+/* Fewest packs that hold the tokens and, if counted, what uses the budgets. */
+static uint64_t lower_bound(const ps_pack_info *info, const ps_totals *t,
+                            const pack_figures *found)
 {
     uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
+
+    for (uint32_t b = 0; b < info->n_budgets; b++) {
+        const double packs = ceil(found->budget_sums[b] /
+                                  (double)info->budgets[b].limit);
+
+        bound = packs > (double)bound ? (uint64_t)packs : bound;
+    }
+    return bound;
+}
+
+/* Prints statistics of how full the packs are, if there are packs. */
+static void print_efficiency(FILE *out, const ps_pack_info *info,
+                             const ps_totals *t, const pack_figures *found)
+{
+    uint64_t bound = lower_bound(info, t, found);
     double efficiency = report_efficiency(info, t);
     char text[REPORT_DIGITS];
     char mean[REPORT_MEAN];
@@ -353,6 +369,27 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
     print_line(out, "fill", "mean %s, min %s tokens",
                report_mean(mean, t->tokens, t->packs),
                report_digits(text, t->min_fill));
+}
+
+/* Prints how much packs use of each budget. */
+static void print_budgets(FILE *out, const ps_pack_info *info,
+                          const pack_figures *found)
+{
+    const double packs = (double)found->so_far.packs;
+    const char *label = "budgets";
+    char limit[REPORT_DIGITS];
+    char most[REPORT_DIGITS];
+
+    for (uint32_t b = 0; b < info->n_budgets && packs > 0; b++) {
+        const double mean = found->budget_sums[b] / packs;
+
+        print_line(out, label, "%-23s %s, %.2f%% used, max %s",
+                   report_budget(info, b),
+                   report_digits(limit, info->budgets[b].limit),
+                   100 * mean / (double)info->budgets[b].limit,
+                   report_digits(most, found->budget_most[b]));
+        label = "";
+    }
 }
 
 /* Prints "12 sequences, 3,456 tokens" unless both are 0. */
@@ -380,7 +417,9 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
     print_count(out, "packs", t->packs, NULL);
     print_count(out, "sequences", t->sequences, NULL);
     print_count(out, "tokens", t->tokens, NULL);
-    print_efficiency(out, info, t);
+    print_efficiency(out, info, t, found);
+    if (read)
+        print_budgets(out, info, found);
     if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
         print_count(out, "displacement", t->max_displacement, "at most");
 

@@ -132,8 +132,11 @@ static void report_every(job *j)
 
 static int overlong_failure(const job *j, const ps_error *why)
 {
-    message_error("%s: %s: use --overlong=split, truncate or drop",
-                  files_input_name(j->input.name), why->text);
+    message_error("%s: %s: use --overlong=%s",
+                  files_input_name(j->input.name), why->text,
+                  j->conf->n_budgets == 0
+                      ? "split, truncate or drop"
+                      : "drop, or split or truncate if it is too long");
     return STATUS_DATA;
 }
 

@@ -34,6 +34,8 @@ class Trial:
             self.limits["tiles"] = 30
         self.longest = min(self.capacity, math.isqrt(
             self.limits["attention"] or self.capacity ** 2))
+        self.align = rng.choice([1, 1, 4])
+        self.piece = self.longest // self.align * self.align
         self.grouped = rng.random() < 0.25
         self.draw(rng)
         self.options = [
@@ -42,7 +44,7 @@ class Trial:
             *rng.choice([[], ["-w20"], ["-w300"], ["-M40Mi"]]),
             *rng.choice([[], [], ["--shuffle=3"], ["--order=input"]]),
             *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
-            *rng.choice([[], [], ["--align=4"]]),
+            "--align=%d" % self.align,
             *rng.choice([[], [], ["--flush-every=70"]]),
             *(["--group=g"] if self.grouped else
               rng.choice([[], [], ["-d3"]]))]
@@ -78,12 +80,16 @@ class Trial:
             if not fits or n > self.longest and self.overlong == "drop":
                 rejected.append((k, DROPPED))
             elif self.overlong == "split":
-                pieces += [(k, at, min(self.longest, n - at))
-                           for at in range(0, n, self.longest)]
+                at = 0
+                while n - at > self.longest:
+                    pieces.append((k, at, self.piece))
+                    at += self.piece
+                pieces.append((k, at, n - at))
+            elif n > self.longest:
+                pieces.append((k, 0, self.piece))
+                rejected.append((k, TRUNCATED))
             else:
-                pieces.append((k, 0, min(self.longest, n)))
-                if n > self.longest:
-                    rejected.append((k, TRUNCATED))
+                pieces.append((k, 0, n))
         return pieces, rejected
 
     # -- Runs

@@ -350,10 +350,17 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
+ * What a pack uses of each budget in the header.  UINT64_MAX if a single value
+ * exceeds the budget, as in a damaged pack.
+ */
+void ps_pack_uses(const ps_pack_info *info, const ps_pack *pack,
+                  uint64_t uses[PS_MAX_BUDGETS]);
+
+/*
  * Checks the rules that ps_pack_reader_next does not check because a violation
  * cannot mislead a reader of the sequences: sum_len_sq, unused elements,
- * padding, zeros between fields, tokens within the vocabulary.  The message
- * does not name the pack; callers add its number.
+ * padding, zeros between fields, budgets, tokens within the vocabulary.  The
+ * message does not name the pack; callers add its number.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,

@@ -147,30 +147,46 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Checks the budgets.  Sums cannot overflow: 2^20 values up to 2^43. */
-static ps_result check_budgets(const ps_pack_info *info, const ps_pack *pack,
-                               ps_error *err)
+/* Sums cannot overflow: 2^20 sequences use at most 2^43 each. */
+void ps_pack_uses(const ps_pack_info *info, const ps_pack *pack,
+                  uint64_t uses[PS_MAX_BUDGETS])
 {
     for (uint32_t b = 0; b < info->n_budgets; b++) {
         const ps_budget *budget = &info->budgets[b];
-        const bool attention = budget->channel == PS_BUDGET_ATTENTION;
-        const ps_channel *c =
-            attention ? NULL : &info->schema.channels[budget->channel];
-        const ps_field *f = attention ? NULL : ps_pack_field(info, c->name);
-        uint64_t sum = attention ? pack->sum_len_sq : 0;
-        uint64_t most = sum;
+        const ps_channel *c;
+        const ps_field *f;
 
-        for (uint32_t i = 0; !attention && i < pack->n_seq; i++) {
+        uses[b] = pack->sum_len_sq;
+        if (budget->channel == PS_BUDGET_ATTENTION)
+            continue;
+        uses[b] = 0;
+        c = &info->schema.channels[budget->channel];
+        f = ps_pack_field(info, c->name);
+        for (uint32_t i = 0; i < pack->n_seq && uses[b] != UINT64_MAX; i++) {
             const uint64_t value = ps_integer_load(
                 c->type, ps_pack_sequence(info, pack, i) + f->offset);
 
-            most = value > most ? value : most;
-            sum += value;
+            uses[b] = value > budget->limit ? UINT64_MAX : uses[b] + value;
         }
-        if (most > budget->limit || sum > budget->limit)
+    }
+}
+
+static ps_result check_budgets(const ps_pack_info *info, const ps_pack *pack,
+                               ps_error *err)
+{
+    uint64_t uses[PS_MAX_BUDGETS];
+
+    ps_pack_uses(info, pack, uses);
+    for (uint32_t b = 0; b < info->n_budgets; b++) {
+        const ps_budget *budget = &info->budgets[b];
+
+        if (uses[b] > budget->limit)
             return ps_fail(err, PS_ERR_CORRUPT,
                            "%s exceeds its budget, %" PRIu64,
-                           attention ? "sum_len_sq" : c->name, budget->limit);
+                           budget->channel == PS_BUDGET_ATTENTION
+                               ? "sum_len_sq"
+                               : info->schema.channels[budget->channel].name,
+                           budget->limit);
     }
     return PS_OK;
 }

@@ -15,6 +15,12 @@
 /* Name of the budget for squared lengths. */
 #define ATTENTION "attention"
 
+/* Greatest number whose square is at most n <= PS_MAX_BUDGET. */
+static uint32_t root(uint64_t n)
+{
+    return (uint32_t)sqrt((double)n);
+}
+
 static ps_result find_channel(const ps_schema *schema, const char *name,
                               uint32_t *channel, ps_error *err)
 {
@@ -71,6 +77,12 @@ ps_result ps_budget_find(ps_settings *s, const ps_schema *schema,
             return ps_fail(err, PS_ERR_ARGUMENT,
                            "budget '%s' must be from 1 to %" PRIu64,
                            o->budgets[i].name, PS_MAX_BUDGET);
+        if (budget->channel == PS_BUDGET_ATTENTION &&
+            root(budget->limit) < s->options.align)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "budget '%s' must be at least the square of the "
+                           "alignment, %" PRIu32,
+                           o->budgets[i].name, s->options.align);
         for (uint32_t k = 0; k < i; k++)
             if (s->info.budgets[k].channel == budget->channel)
                 return ps_fail(err, PS_ERR_ARGUMENT,
@@ -95,12 +107,6 @@ static uint64_t value_of(const ps_settings *s, const ps_sequence *sequence,
 
     return ps_integer_load(channel_of(s, i)->type,
                            sequence->payload + before + column->before);
-}
-
-/* Greatest number whose square is at most n <= PS_MAX_BUDGET. */
-static uint32_t root(uint64_t n)
-{
-    return (uint32_t)sqrt((double)n);
 }
 
 uint32_t ps_budget_longest(const ps_settings *s)

@@ -179,17 +179,17 @@ static ps_result truncate(ps_packer *p, const ps_sequence *sequence,
  */
 static ps_result split(ps_packer *p, const ps_sequence *sequence, ps_error *err)
 {
-    const uint32_t longest = p->set.longest;
+    const uint32_t piece = p->set.piece;
     uint32_t off = 0;
     ps_result r = admit(p, sequence->id, err);
 
-    while (r == PS_OK && sequence->n_tok - off > longest) {
-        r = append(p, sequence, off, longest, err);
+    while (r == PS_OK && sequence->n_tok - off > p->set.longest) {
+        r = append(p, sequence, off, piece, err);
         if (r == PS_OK)
             r = admit(p, sequence->id, err);
         if (r == PS_OK)
             r = ps_packer_tick(p, err);
-        off += longest;
+        off += piece;
         p->totals.extra_pieces++;
     }
     p->totals.split_sequences += off > 0;

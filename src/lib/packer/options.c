@@ -333,6 +333,7 @@ static void set_columns(ps_settings *s)
                                                     : column_of(s, channel);
     }
     s->longest = ps_budget_longest(s);
+    s->piece = s->longest - s->longest % s->info.align;
 }
 
 ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,

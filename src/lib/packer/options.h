@@ -41,6 +41,8 @@ typedef struct ps_settings {
                                                       in `columns`; NULL:
                                                       attention */
     uint32_t longest; /* maximum number of tokens of a sequence in a pack */
+    uint32_t piece;   /* tokens of a piece that is cut off: the same, rounded
+                         down to a multiple of `align` */
 } ps_settings;
 
 /*

@@ -65,15 +65,16 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
 
     while (off < n_tok) {
         const uint32_t left = n_tok - off;
-        uint32_t n = p->set.longest;
+        uint32_t n = left <= p->set.longest ? left : p->set.piece;
         ps_result r = ps_packer_tick(p, err);
 
         if (r != PS_OK)
             return r;
-        if (p->set.options.policy == PS_POLICY_CONCAT)
-            n -= (uint32_t)p->engine->window.tokens * p->set.info.align;
-        if (left < n)
-            n = left;
+        if (p->set.options.policy == PS_POLICY_CONCAT) {
+            n = p->set.info.capacity -
+                (uint32_t)p->engine->window.tokens * p->set.info.align;
+            n = left < n ? left : n;
+        }
         /* The id itself can follow until the last piece is admitted. */
         r = admit(p, sequence, off, n, n == left ? id + 1 : id, err);
         if (r != PS_OK)
@@ -175,7 +176,7 @@ static inline bool fits(const ps_packer *p, const ps_sequence *sequence)
 static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
                               ps_error *err)
 {
-    const uint32_t longest = p->set.longest;
+    const uint32_t piece = p->set.piece;
     const uint32_t n_tok = sequence->n_tok;
     ps_overlong overlong = p->set.options.overlong;
     ps_result r = PS_OK;
@@ -195,8 +196,8 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
         return leave_out(p, sequence, PS_REJECT_OVERLONG, err);
     case PS_OVERLONG_TRUNCATE:
         p->totals.truncated_sequences++;
-        p->totals.truncated_tokens += n_tok - longest;
-        return put_pieces(p, sequence, longest, err);
+        p->totals.truncated_tokens += n_tok - piece;
+        return put_pieces(p, sequence, piece, err);
     case PS_OVERLONG_SPLIT:
         return put_pieces(p, sequence, n_tok, err);
     case PS_OVERLONG_ERROR:
