@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence,
-                    Union)
+from typing import (Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
+                    Sequence, Tuple, Union)
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from packstream.arrow import (MASK, TOKENS, check_columns, check_lengths,
                               list_parts, numpy_type, unpadded)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
-from packstream.packs import PackError, printable
+from packstream.packs import ATTENTION, PackError, printable
 from packstream.tokenize import TextSequences
 from packstream.views import IGNORED, MASKS
 
@@ -68,7 +69,8 @@ def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
     return all_rows if rows is None else Pieces(*(a[rows] for a in all_rows))
 
 
-def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
+def cut_rows(rows: Pieces, capacity: int, overlong: str,
+             limit: str = "seq_length") -> Pieces:
     """Returns the rows, shortened to the capacity, without empty rows."""
     chunks, starts, lengths, row_of = rows
     longer = lengths > capacity
@@ -76,9 +78,9 @@ def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
         kept = lengths > 0
     elif overlong == "error":
         row = int(longer.argmax())
-        raise PackError("row %d: %d tokens exceed seq_length %d; use "
+        raise PackError("row %d: %d tokens exceed %s %d; use "
                         "overlong='split', 'truncate' or 'drop'"
-                        % (row, lengths[row], capacity))
+                        % (row, lengths[row], limit, capacity))
     elif overlong == "split":
         parts = -(-lengths // capacity)
         row = np.repeat(np.arange(len(lengths)), parts)
@@ -217,11 +219,54 @@ def group_rows(pieces: Pieces, values: np.ndarray, name: str, capacity: int,
     return kept, ends - counts[~longer]
 
 
+def budget_rows(pieces: Pieces, starts: Optional[np.ndarray],
+                columns: Sequence[Any], budget: Mapping[str, int],
+                overlong: str) -> Tuple[Pieces, Optional[np.ndarray],
+                                        Dict[str, np.ndarray]]:
+    """Returns the pieces that are within the budgets, the starts of groups,
+    and what each piece, or group, uses of each budget."""
+    uses: Dict[str, np.ndarray] = {}
+    first = np.arange(len(pieces.rows)) if starts is None else starts
+    longer = np.zeros(len(first), bool)
+    for name, limit in budget.items():
+        if name == ATTENTION:
+            own = pieces.lengths ** 2
+        else:
+            column = next((c for c in columns if isinstance(c, Scalars) and
+                           c.name == name and pa.types.is_integer(c.type)),
+                          None)
+            if column is None:
+                raise ValueError("budget: there is no column %s with an "
+                                 "integer per row" % printable(name))
+            own = column.values.to_numpy(False)[pieces.rows]
+        over = (own < 0) | (own > limit)
+        own = np.where(over, limit + 1, own).astype(np.int64)
+        if len(own):
+            own = np.add.reduceat(own, first)
+        over = own > limit
+        if over.any() and (overlong == "error" or
+                           name != ATTENTION and overlong != "drop"):
+            i = int(over.argmax())
+            raise PackError(
+                "row %d: %s exceeds the budget, %d; use overlong='drop'"
+                % (pieces.rows[first[i]], printable(name), limit))
+        longer |= over
+        uses[name] = own
+    if not longer.any():
+        return pieces, starts, uses
+    counts = np.diff(np.append(first, len(pieces.rows)))
+    kept = Pieces(*(a[np.repeat(~longer, counts)] for a in pieces))
+    if starts is not None:
+        starts = np.cumsum(counts[~longer]) - counts[~longer]
+    return kept, starts, {name: own[~longer] for name, own in uses.items()}
+
+
 def aligned(lengths: np.ndarray, align: int) -> np.ndarray:
     return -(-lengths // align) * align
 
 
 def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
+               uses: Mapping[str, np.ndarray],
                **options: Any) -> Iterator[Plan]:
     """Plans PLAN_ROWS pieces (or groups, which start at `starts`) at a time,
     in threads, before the plans are used."""
@@ -233,7 +278,9 @@ def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
     def plan(at: int) -> Plan:
         own = bounds[at:at + PLAN_ROWS + 1]
         order, ends = pack_lengths(
-            np.add.reduceat(lengths[:own[-1]], own[:-1]), capacity, **options)
+            np.add.reduceat(lengths[:own[-1]], own[:-1]), capacity,
+            {name: a[at:at + PLAN_ROWS] for name, a in uses.items()},
+            **options)
         counts = np.diff(own)[order]
         stops = np.cumsum(counts)
         rows = np.arange(stops[-1]) + np.repeat(own[order] - stops + counts,
@@ -346,8 +393,13 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                      unpadded(offsets, mask[i], first)[:2])
         first += len(offsets) - 1
     pieces, starts = whole_rows(spans[1:] or spans, rows), None
+    budget = options.get("budget") or {}
+    longest = min(seq_length, math.isqrt(budget.get(ATTENTION,
+                                                    seq_length ** 2)))
     if group is None:
-        pieces = cut_rows(pieces, seq_length, overlong)
+        pieces = cut_rows(pieces, longest, overlong,
+                          "seq_length" if longest == seq_length else
+                          "what the budget for attention allows,")
     else:
         by = next((c for c in columns
                    if isinstance(c, Scalars) and c.name == group), None)
@@ -360,6 +412,10 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         pieces, starts = group_rows(
             pieces, by.values.to_numpy(False), group, seq_length, overlong,
             options.get("align", 1))
+    uses: Dict[str, np.ndarray] = {}
+    if budget:
+        pieces, starts, uses = budget_rows(pieces, starts, columns, budget,
+                                           overlong)
     fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
     if labels:
@@ -369,7 +425,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
     fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
     schema = pa.schema(fields)
     return schema, (batch for plan in plan_packs(pieces, starts, seq_length,
-                                            **options)
+                                            uses, **options)
                     for batch in packed_batches(columns, plan, schema, memory,
                                                 labels))
 
@@ -401,7 +457,8 @@ def pack_dataset(dataset: Any, seq_length: int, *,
 
     `overlong` selects how to treat longer rows: "error", "drop", "truncate" or
     "split".  Rows without tokens are skipped.  The options are those of
-    Packer: depth, window, policy, order, seed, even_cost, align, group.
+    Packer: depth, window, policy, order, seed, even_cost, align, group,
+    budget.
 
     A dataset in files is packed into a file next to them, which is reused for
     the same rows and options.  cache_file_name names another file, which is

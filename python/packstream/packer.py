@@ -19,8 +19,8 @@ import numpy as np
 
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
-from packstream.packs import (HEAD, HEADER_BYTES, Batch, Header, PackError,
-                              Run, as_batch, empty, join)
+from packstream.packs import (ATTENTION, HEAD, HEADER_BYTES, Batch, Header,
+                              PackError, Run, as_batch, empty, join, printable)
 from packstream.schema import (Channels, Columns, NativeColumns, Schema,
                                as_array, cast)
 
@@ -355,12 +355,38 @@ class Packer:
         return summary.resume_from_id
 
 
-def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
+def budget_uses(lengths: np.ndarray, uses: Mapping[str, Any],
+                budget: Mapping[str, int]) -> np.ndarray:
+    """Returns the uses of each sequence as a row, in the order of budget."""
+    if set(uses) - set(budget):
+        raise ValueError("uses: %s has no budget"
+                         % printable(min(set(uses) - set(budget))))
+    table = np.empty((len(lengths), len(budget)), np.uint64)
+    for i, name in enumerate(budget):
+        if name not in uses and name != ATTENTION:
+            raise ValueError("uses: budget %s needs what each sequence uses"
+                             % printable(name))
+        own = as_array(uses[name], name) if name in uses else \
+            lengths.astype(np.uint64) ** 2
+        if own.shape != lengths.shape:
+            raise ValueError("uses: %s has the shape %s, the lengths have %s"
+                             % (printable(name), own.shape, lengths.shape))
+        table[:, i] = cast(own, np.dtype(np.uint64), lambda at: printable(name)
+                           if at is None else "%s of sequence %d"
+                           % (printable(name), at))
+    return table
+
+
+def pack_lengths(lengths: Any, capacity: int,
+                 uses: Optional[Mapping[str, Any]] = None,
+                 **options: Any) -> tuple:
     """Groups sequences into packs by their lengths.  Returns `order`, the
     numbers of the sequences, pack after pack, and `ends`, the end of each pack
     in `order`.
 
-    The options are those of Packer, except overlong."""
+    The options are those of Packer, except overlong.  With budget, `uses` maps
+    each of its keys to what each sequence uses; without it, "attention" uses
+    the square of the length."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
                    lambda at: "lengths" if at is None else "length %d" % at)
@@ -369,8 +395,11 @@ def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
                          % lengths.ndim)
     order, ends = (np.empty(len(lengths), np.uint64) for _ in range(2))
     n_packs, err = ffi.new("uint64_t *"), new_error()
+    table = budget_uses(lengths, uses or {}, options.get("budget") or {})
     check(lib.ps_pack_lengths(
-        ffi.from_buffer("uint32_t[]", lengths), len(lengths),
+        ffi.from_buffer("uint32_t[]", lengths),
+        ffi.from_buffer("uint64_t[]", table) if table.size else ffi.NULL,
+        len(lengths),
         packer_options(capacity, **options),
         ffi.from_buffer("uint64_t[]", order),
         ffi.from_buffer("uint64_t[]", ends), n_packs, err), err)

@@ -67,7 +67,7 @@ static int try(trial *t, uint32_t window, double best, double *efficiency)
 
         for (uint32_t i = 0; i < t->n; i++)
             t->lengths[ps_shuffled(t->n, 1, order, i)] = t->sorted[i];
-        if (ps_pack_lengths(t->lengths, t->n, &options, t->order, t->ends,
+        if (ps_pack_lengths(t->lengths, NULL, t->n, &options, t->order, t->ends,
                             &packs, &err) != PS_OK)
             return message_failure("--recommend", &err);
 

@@ -547,8 +547,8 @@ static ps_result pack_lengths(const job *j, ps_error *err)
 
     for (uint32_t i = 0; i < j->count; i++)
         lengths[i] = j->in->c.samples[i].n_tok;
-    r = ps_pack_lengths(lengths, j->count, j->options, order, ends, &n_packs,
-                        err);
+    r = ps_pack_lengths(lengths, NULL, j->count, j->options, order, ends,
+                        &n_packs, err);
     assert_int_equal(n_packs > 0, r == PS_OK);
     return r;
 }

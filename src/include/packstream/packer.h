@@ -358,13 +358,17 @@ void ps_packer_free(ps_packer *packer);
  * Both arrays must have room for n elements.  *n_packs receives the number of
  * packs.
  *
+ * With budgets, uses[i * n_budgets + b] is what sequence i uses of budget b; all
+ * names of budgets but "attention" are arbitrary.  Otherwise it is NULL.
+ *
  * Since sequences cannot be cut, `overlong` must be PS_OVERLONG_ERROR, and the
  * policy must not be PS_POLICY_CONCAT.  Options about payloads, blocks and
  * threads are ignored.
  *
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _EMPTY, _MEMORY.
  */
-PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
+PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths,
+                                        const uint64_t *uses, uint64_t n,
                                         const ps_packer_options *options,
                                         uint64_t *order, uint64_t *ends,
                                         uint64_t *n_packs, ps_error *err);

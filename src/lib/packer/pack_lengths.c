@@ -5,7 +5,9 @@
  */
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "packer/options.h"
@@ -40,11 +42,27 @@ static ps_result emit(assignment *a, ps_emit_mode mode, ps_error *err)
     return r;
 }
 
+/* Checks what sequence `i` uses of the budgets. */
+static ps_result check_uses(const ps_pack_info *info, const uint64_t *uses,
+                            uint64_t i, ps_error *err)
+{
+    for (uint32_t b = 0; b < info->n_budgets; b++)
+        if (uses[b] > info->budgets[b].limit)
+            return ps_fail(err, PS_ERR_OVERLONG,
+                           "sequence %" PRIu64 " uses %" PRIu64 " of budget "
+                           "%" PRIu32 ", but the limit is %" PRIu64,
+                           i, uses[b], b, info->budgets[b].limit);
+    return PS_OK;
+}
+
 /* Admits the sequences in order, like ps_packer_put. */
 static ps_result admit_all(const ps_settings *s, assignment *a,
-                           const uint32_t *lengths, uint64_t n, ps_error *err)
+                           const uint32_t *lengths, const uint64_t *uses,
+                           uint64_t n, ps_error *err)
 {
     for (uint64_t i = 0; i < n; i++) {
+        const uint64_t *own =
+            uses == NULL ? NULL : uses + i * s->info.n_budgets;
         ps_result r;
 
         if (lengths[i] == 0)
@@ -55,12 +73,14 @@ static ps_result admit_all(const ps_settings *s, assignment *a,
                            "sequence %" PRIu64 " has %" PRIu32 " tokens, which "
                            "exceeds the capacity, %" PRIu32,
                            i, lengths[i], s->info.capacity);
+        r = check_uses(&s->info, own, i, err);
         ps_engine_tick(a->engine);
-        r = emit(a, PS_EMIT_DUE, err);
+        if (r == PS_OK)
+            r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
         a->ids[ps_engine_admit(a->engine, ps_settings_units(s, lengths[i]),
-                               NULL)] = i;
+                               own)] = i;
         r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
@@ -68,11 +88,30 @@ static ps_result admit_all(const ps_settings *s, assignment *a,
     return emit(a, PS_EMIT_FINISH, err);
 }
 
-ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
-                          const ps_packer_options *options, uint64_t *order,
-                          uint64_t *ends, uint64_t *n_packs, ps_error *err)
+/* A schema with a channel for each budget. */
+static ps_schema schema_for(const ps_packer_options *o)
 {
-    const ps_schema schema = ps_schema_raw(PS_U16);
+    ps_schema schema = ps_schema_raw(PS_U16);
+
+    for (uint32_t b = 0; b < o->n_budgets && b < PS_MAX_BUDGETS; b++) {
+        ps_channel *c = &schema.channels[schema.n_channels];
+
+        if (strcmp(o->budgets[b].name, "attention") == 0)
+            continue;
+        schema.framed = true;
+        schema.n_channels++;
+        *c = (ps_channel){.type = PS_U64, .kind = PS_PER_SEQUENCE};
+        (void)snprintf(c->name, sizeof c->name, "%s", o->budgets[b].name);
+    }
+    return schema;
+}
+
+ps_result ps_pack_lengths(const uint32_t *lengths, const uint64_t *uses,
+                          uint64_t n, const ps_packer_options *options,
+                          uint64_t *order, uint64_t *ends, uint64_t *n_packs,
+                          ps_error *err)
+{
+    const ps_schema schema = schema_for(options);
     assignment a = {.order = order, .ends = ends};
     ps_packer_options o = *options;
     ps_engine_options engine;
@@ -108,7 +147,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
         return r;
     a.ids = calloc(a.engine->n_slots, sizeof *a.ids);
     r = a.ids == NULL ? ps_fail_memory(err)
-                      : admit_all(&s, &a, lengths, n, err);
+                      : admit_all(&s, &a, lengths, uses, n, err);
     if (r == PS_OK)
         *n_packs = a.n_packs;
     free(a.ids);

@@ -53,7 +53,8 @@ static uint64_t packed(const uint32_t *drawn, size_t n,
     uint64_t packs;
     ps_error err;
 
-    assert_ok(ps_pack_lengths(drawn, n, o, order, order + n, &packs, &err),
+    assert_ok(ps_pack_lengths(drawn, NULL, n, o, order, order + n, &packs,
+                              &err),
               &err);
     free(order);
     return packs;
@@ -293,7 +294,7 @@ static void test_no_memory(void **state)
 
         alloc_watch();
         alloc_fail(nth, false);
-        r = ps_pack_lengths(drawn, 2, &o, order, ends, &packs, &err);
+        r = ps_pack_lengths(drawn, NULL, 2, &o, order, ends, &packs, &err);
         alloc_fail(0, false);
         assert_int_equal(r, alloc_so_far().failed == 0 ? PS_OK
                                                        : PS_ERR_MEMORY);

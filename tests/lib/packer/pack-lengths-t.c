@@ -124,7 +124,8 @@ static void check_same_packs(const ps_packer_options *o, uint64_t seed)
 
     for (uint32_t i = 0; i < MANY; i++)
         lengths[i] = c.samples[i].n_tok;
-    assert_ok(ps_pack_lengths(lengths, MANY, o, order, ends, &n_packs, &err),
+    assert_ok(ps_pack_lengths(lengths, NULL, MANY, o, order, ends, &n_packs,
+                              &err),
               &err);
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
     for (uint64_t p = 0; p < n_packs; p++) {
@@ -179,25 +180,30 @@ static void test_refused(void **state)
     ps_packer_options o = usual;
     ps_error err;
 
-    assert_ok(ps_pack_lengths(NULL, 0, &o, NULL, NULL, &n_packs, &err), &err);
+    assert_ok(ps_pack_lengths(NULL, NULL, 0, &o, NULL, NULL, &n_packs, &err),
+              &err);
     assert_int_equal(n_packs, 0);
-    assert_result(ps_pack_lengths(empty, 2, &o, order, ends, &n_packs, &err),
+    assert_result(ps_pack_lengths(empty, NULL, 2, &o, order, ends, &n_packs,
+                                  &err),
                   PS_ERR_EMPTY, &err);
     assert_non_null(strstr(err.text, "sequence 1"));
     assert_result(
-        ps_pack_lengths(overlong, 2, &o, order, ends, &n_packs, &err),
+        ps_pack_lengths(overlong, NULL, 2, &o, order, ends, &n_packs, &err),
         PS_ERR_OVERLONG, &err);
     assert_int_equal(n_packs, 0);
     o.policy = PS_POLICY_CONCAT;
-    assert_result(ps_pack_lengths(good, 2, &o, order, ends, &n_packs, &err),
+    assert_result(ps_pack_lengths(good, NULL, 2, &o, order, ends, &n_packs,
+                                  &err),
                   PS_ERR_ARGUMENT, &err);
     o = usual;
     o.overlong = PS_OVERLONG_DROP;
-    assert_result(ps_pack_lengths(good, 2, &o, order, ends, &n_packs, &err),
+    assert_result(ps_pack_lengths(good, NULL, 2, &o, order, ends, &n_packs,
+                                  &err),
                   PS_ERR_ARGUMENT, &err);
     o = usual;
     o.window = PS_MAX_WINDOW + 1;
-    assert_result(ps_pack_lengths(good, 2, &o, order, ends, &n_packs, &err),
+    assert_result(ps_pack_lengths(good, NULL, 2, &o, order, ends, &n_packs,
+                                  &err),
                   PS_ERR_ARGUMENT, &err);
 }
 
