@@ -713,6 +713,52 @@ def packed_numbers_of_datasets():
                 for row in some)
 
 
+def packed_budgets():
+    """No pack of a table exceeds a budget, and every row is in one."""
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(1, 200, 3000)
+    tiles = np.where(rng.random(3000) < 0.3, rng.integers(1, 20, 3000), 0)
+    table = pa.table({
+        "input_ids": [list(range(n)) for n in lengths], "tiles": tiles,
+        "g": np.arange(3000) // 3, "score": lengths / 2})
+    budget = {"tiles": 40, "attention": 60000}
+    for options in {}, {"group": "g"}, {"align": 8}:
+        packed = packstream.pack_dataset(
+            table, 512, budget=budget, overlong="drop", **options)
+        found = []
+        for row in packed.to_pylist():
+            assert sum(row["tiles"]) <= 40
+            assert sum(n * n for n in row["seq_lengths"]) <= 60000
+            found += zip(row["seq_lengths"], row["tiles"], row["g"])
+        groups = np.arange(3000) // 3
+        kept = np.ones(1000, bool)
+        if options.get("group"):
+            kept = (np.bincount(groups, tiles) <= 40) & (
+                np.bincount(groups, lengths) <= 512) & (
+                np.bincount(groups, lengths ** 2) <= 60000)
+        assert sorted(found) == sorted(
+            row for row in zip(lengths.tolist(), tiles.tolist(),
+                               groups.tolist()) if kept[row[2]])
+    order, ends = packstream.pack_lengths(lengths, 512, {"tiles": tiles},
+                                          budget=budget)
+    assert sorted(order) == list(range(3000))
+    assert max(tiles[pack].sum() for pack in np.split(order, ends[:-1])) <= 40
+    short = packstream.pack_dataset(table, 512, budget={"attention": 10000},
+                                    overlong="truncate")
+    assert max(map(max, short["seq_lengths"].to_pylist())) == 100
+    for budget, why in (({"x": 3}, "no column x"), ({"score": 3}, "no column"),
+                        ({"tiles": 5}, "tiles exceeds the budget, 5; use")):
+        raises((ValueError, packstream.PackError), why,
+               packstream.pack_dataset, table, 512, budget=budget)
+    raises(packstream.PackError, "tokens exceed what the budget for attention "
+           "allows, 100", packstream.pack_dataset, table, 512,
+           budget={"attention": 10000})
+    raises(ValueError, "needs what each", packstream.pack_lengths, lengths,
+           512, budget={"tiles": 3})
+    raises(ValueError, "x has no budget", packstream.pack_lengths, lengths,
+           512, {"x": tiles})
+
+
 def packed_groups_of_datasets():
     """Rows of a group are neighbours in one pack, also of a shuffled view."""
     import datasets

@@ -239,6 +239,25 @@ def packer_learns():
            learn_from={0: 1})
 
 
+def packer_budgets():
+    """The sums of each pack are within the budgets, which its header has."""
+    tiles = {"tiles": packstream.Channel("int64", per="sequence")}
+    given = [{"tokens": [7] * (1 + i * 7 % 40), "tiles": i * i % 9}
+             for i in range(600)]
+    packer = packstream.Packer(64, channels=tiles,
+                               budget={"tiles": 12, "attention": 1600})
+    batch = next(packer.pack(given, 1 << 20))
+    assert dict(packer.header.budgets) == {"tiles": 12, "attention": 1600}
+    assert int(batch["n_seq"].sum()) == 600
+    for pack, n in enumerate(batch["n_seq"]):
+        ids = batch["seq_id"][pack, :n].tolist()
+        assert sum(given[i]["tiles"] for i in ids) <= 12
+        assert sum(len(given[i]["tokens"]) ** 2 for i in ids) <= 1600
+    raises(packstream.PackError, "tiles is 7, but a pack can hold 0 to 6",
+           lambda: list(packstream.Packer(64, channels=tiles, budget={
+               "tiles": 6}).pack(given, 1)))
+
+
 def packer_groups():
     """Sequences of a group are neighbours in one pack, also after a resume."""
     pair = {"pair": packstream.Channel("int64", per="sequence")}

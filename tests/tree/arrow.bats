@@ -19,7 +19,7 @@ setup_file() {
     {
         printf '%s\n' sources source_refused faults_placed hostile_arrays \
             files_cut names_printed padded_rows into_packer packed_tables \
-            packed_labels packed_numbers named_rows overlong \
+            packed_labels packed_numbers packed_budgets named_rows overlong \
             "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets streamed \
@@ -72,6 +72,10 @@ setup() {
 
 @test "masks become labels; columns with a number or a name per row" {
     holds packed_labels packed_numbers named_rows
+}
+
+@test "tables are packed within budgets" {
+    holds packed_budgets
 }
 
 @test "columns with a number per row, in datasets" {

@@ -146,6 +146,7 @@ print(packstream.__version__)'
     check packer_resumes
     check packer_learns
     check packer_groups
+    check packer_budgets
 }
 
 @test "a packer that is deleted with sequences inside" {

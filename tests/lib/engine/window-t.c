@@ -149,9 +149,22 @@ static void release(pair *p, uint32_t at)
     drop(p->taken, &p->n_taken, at);
 }
 
+/* Removes any sequence, not only the oldest of its length. */
+static void remove_at(pair *p, uint32_t at)
+{
+    ps_window_remove(&p->window, p->list[at].slot);
+    p->taken[p->n_taken++] = p->list[at];
+    drop(p->list, &p->n, at);
+}
+
 static void take_any(pair *p, uint64_t *random)
 {
-    take(p, p->list[random_below(random, p->n)].length);
+    const uint32_t at = random_below(random, p->n);
+
+    if (random_below(random, 2) == 0)
+        remove_at(p, at);
+    else
+        take(p, p->list[at].length);
 }
 
 /* Some steps release more than they take, and some fill more than either. */
