@@ -148,6 +148,11 @@ python3_is() {
     run_sections groups.md 0 9
 }
 
+@test "budgets" {
+    skip_without python3
+    run_sections budgets.md 0 9
+}
+
 @test "text and chats" {
     unset PYTHONPATH        # the package as pip installs it
     skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \
