@@ -17,7 +17,7 @@
 
 /*
  * Prints the start of a JSON object: sequences, tokens, packs, capacity, depth,
- * align (if above 1), share (if true), max_depth, efficiency (0 to 1),
+ * align (if not 1), share (if true), max_depth, efficiency (0 to 1),
  * packing_factor, lower_bound, padding (tokens), max_displacement, rejected,
  * then the other members of ps_totals under their own names.  Unknown values,
  * and ratios if there are no packs, are null. "file" comes first if `file` is

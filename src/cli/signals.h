@@ -26,7 +26,7 @@ void signals_init(void);
 /* True once after each SIGUSR1. */
 bool signals_asked(void);
 
-/* Catches the first SIGTERM or SIGINT; the second one ends the process. */
+/* Catches the first SIGTERM or SIGINT; the second ends the process. */
 void signals_catch_stop(void);
 
 /* Returns the signal received, SIGTERM or SIGINT, or 0. */

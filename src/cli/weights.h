@@ -19,8 +19,8 @@ typedef struct weight {
 
 /*
  * Parses the first `n` characters of `text`.  Returns NULL on success.
- * Otherwise returns why they are not a weight ("must be greater than 0"), in
- * static storage.
+ * Otherwise returns the reason why they are refused ("must be greater than 0"),
+ * in static storage.
  */
 const char *weight_read(weight *w, const char *text, size_t n);
 

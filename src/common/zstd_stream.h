@@ -7,7 +7,7 @@
  * content size differs from the header.  The result must not depend on buffer
  * boundaries, so this function never passes a whole frame to zstd, and checks
  * the content size itself.  Only the amount of output before an error still
- * depends on them, since a failing call returns no output.
+ * depends on the boundaries, since a failing call returns no output.
  *
  * SPDX-License-Identifier: MIT
  */

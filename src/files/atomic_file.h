@@ -35,9 +35,10 @@ typedef struct atomic_file {
  * directory.  If `name` is a symbolic link, its target is replaced.
  *
  * The next file is created immediately, to report errors now and to lock out
- * other processes.  A next file left by a killed process is removed (see
- * temp_file_create); any other file of that name is an error.  `magic` is the
- * start of the file.  On failure, prints a message and returns false.
+ * other processes.  If a killed process left a next file, that file is removed
+ * first (see temp_file_create); if any other file has the name, the call fails.
+ * Both files start with `magic`.  On failure, prints a message and returns
+ * false.
  */
 bool atomic_file_open(atomic_file *f, const char *name, const char *magic);
 

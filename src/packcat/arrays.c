@@ -95,8 +95,8 @@ static void convert_counted(const counted_form *form, input *in, output *out)
         return;
     if (offset < 0 && !input_rereadable(in)) {
         out->status = message_usage(
-            "--to=%s starts with the number of packs, which is unknown from "
-            "pipe to pipe: use -o FILE, or read from files",
+            "--to=%s starts with the number of packs, which is unknown if both "
+            "input and output are pipes: use -o FILE, or read from files",
             form->name);
         return;
     }

@@ -84,7 +84,7 @@ format_convert convert_rows; /* the tokens of rows, including padding */
 format_convert convert_npy;  /* rows as a numpy array, with channels */
 format_convert convert_llmc; /* tokens of rows after a header */
 format_convert convert_trl;  /* one object per line, with seq_lengths */
-format_convert convert_packs; /* all pack streams joined into one */
+format_convert convert_packs; /* all pack streams joined */
 
 /* Forms of packs or sequences. */
 format_convert convert_megatron; /* tokens and an index */

@@ -66,7 +66,7 @@ bool input_fail(input *in, const char *format, ...)
     return false;
 }
 
-/* Stores the status of a failure that was already reported. */
+/* Stores the status of a failure that has already been reported. */
 static bool fail_printed(input *in, int status)
 {
     in->failed = true;

@@ -70,8 +70,8 @@ typedef struct input {
     ps_pack_info first;    /* header of the first file */
     bool failed;           /* an error ended the input; details follow */
     bool hook_failed;      /* the hook failed */
-    int status;            /* not STATUS_OK: the error was already printed */
-    ps_error err;          /* the error, if it was not printed */
+    int status;            /* not STATUS_OK: the error has been printed */
+    ps_error err;          /* the error, if it has not been printed */
     progress progress;
     progress_figures figures;
     uint64_t bytes_before;   /* bytes read from previous files */

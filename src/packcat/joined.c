@@ -2,9 +2,9 @@
  * joined.c - join pack streams into one.
  *
  * Packs are copied unchanged except for their index and the ids of their
- * sequences, which continue those of the previous streams.  The maximum depth
- * is known only after the last header, so the depth in the new header is
- * unknown; END has it.
+ * sequences, which continue from the previous streams.  The maximum depth is
+ * known only after the last header, so the depth in the new header is unknown;
+ * END has it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,15 +16,15 @@
 /*
  * Checks that the next pack can be written after the sequences counted in
  * `sums`; otherwise ends the input with an error.  The output's header, with
- * its max_displacement, was written before the other streams were known.
+ * its max_displacement, was written before later streams were known.
  */
 static bool check_can_follow(input *in, const ps_totals *sums)
 {
     const uint32_t displacement = input_info(in)->max_displacement;
 
     if (displacement > in->first.max_displacement)
-        return input_fail(in, "its max_displacement, %" PRIu32 ", exceeds that "
-                          "of the first stream, %" PRIu32 ": name this file "
+        return input_fail(in, "its max_displacement is %" PRIu32 ", but the "
+                          "first stream has only %" PRIu32 ": name this file "
                           "first",
                           displacement, in->first.max_displacement);
     if (sums->input_sequences > INT64_MAX)
@@ -34,7 +34,7 @@ static bool check_can_follow(input *in, const ps_totals *sums)
     return true;
 }
 
-/* Like check_can_follow, checks that END can store the sums. */
+/* Checks that END can store the sums; otherwise ends the input. */
 static bool check_sums(input *in, const ps_totals *sums)
 {
     return (sums->input_sequences < UINT64_MAX &&

@@ -37,7 +37,7 @@ typedef struct output {
     uint32_t predictions;    /* masked tokens per example */
     uint32_t zstd_level;     /* level for packs; 0: uncompressed */
     int status;              /* exit status of a failure, or STATUS_OK */
-    ps_error err;            /* failure that was not printed yet, or PS_OK */
+    ps_error err;            /* failure not yet printed, or PS_OK */
 } output;
 
 /*
@@ -86,7 +86,7 @@ typedef struct output_names {
     const char *endings[OUTPUTS_MAX]; /* string constants */
 } output_names;
 
-/* Returns the names of the files for packs of `info`; `name` is that of -o. */
+/* Names of the files for packs of `info`; `name` is the value of -o. */
 typedef output_names output_namer(const char *name,
                                   const ps_pack_info *info);
 

@@ -73,8 +73,8 @@ bool batch_suffices(const conf *c, const input *in, uint64_t n_packs)
                       ", so --last=drop would drop all of them",
                       n_packs, what, whole);
     else
-        message_error("there are %" PRIu64 " %s for %" PRIu32 " ranks",
-                      n_packs, what, c->ranks);
+        message_error("too few %s for %" PRIu32 " ranks: %" PRIu64,
+                      what, c->ranks, n_packs);
     return false;
 }
 
@@ -197,7 +197,7 @@ static bool fill(batch *b, input *in)
 
 /*
  * Checks that every rank gets at least one of the last packs if the readers of
- * the shares have to pad them.
+ * the shares have to pad the last batch.
  */
 static bool can_pad(batch *b, const input *in)
 {

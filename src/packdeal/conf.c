@@ -106,7 +106,7 @@ const option_program conf_program = {
         "Assigns the packs of each training step to R ranks, B to each, so\n"
         "that all ranks have equal computing cost. Reads pack streams, or\n"
         "token records, from each FILE or standard input. Writes a stream for\n"
-        "each rank, or with --rank one to standard output.",
+        "each rank or, with --rank, a single stream to standard output.",
     .entries = entries,
 };
 
@@ -118,8 +118,8 @@ static int check_output(const conf *c)
     if (c->output == NULL)
         return c->what != CONF_SHARES || c->rank_given
                    ? STATUS_OK
-                   : message_usage("missing -o for all shares, or --rank for "
-                                   "one");
+                   : message_usage("missing -o or --rank: use -o to write all "
+                                   "shares, or --rank to write one");
     if (c->what != CONF_SHARES)
         return message_usage("-o: --%s writes no shares",
                              c->what == CONF_LIST ? "list" : "steps");

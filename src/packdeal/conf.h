@@ -41,7 +41,7 @@ typedef enum conf_last {
 
 typedef struct conf {
     uint32_t ranks;    /* 0: not given */
-    uint32_t per_rank; /* packs of one rank per batch; 0: not given */
+    uint32_t per_rank; /* packs per rank and batch; 0: not given */
     bool rank_given;
     uint32_t rank;   /* the only rank whose share is written */
     ps_cost cost;    /* zeros: cost of attention */

@@ -182,7 +182,7 @@ static void forget(input *in, const input_stream *stream,
 
 /* ---- Switching streams ---- */
 
-/* Adds those totals of a stream that its shares inherit. */
+/* Adds the totals of a stream that its shares inherit. */
 static void add(ps_totals *t, const ps_totals *more)
 {
     t->input_sequences += more->input_sequences;
@@ -192,8 +192,8 @@ static void add(ps_totals *t, const ps_totals *more)
 }
 
 /*
- * Ends the last stream of the current file.  Streams without packs that follow
- * are counted as part of it.
+ * Ends the last stream of the current file.  Later streams without packs are
+ * counted as part of it.
  */
 static void end_stream(input *in, uint32_t n_seen)
 {
@@ -217,8 +217,8 @@ static void end_stream(input *in, uint32_t n_seen)
 }
 
 /*
- * Ends the current file.  If no stream of the file has packs, adds their totals
- * to a neighbouring stream.
+ * Ends the current file.  If it has no packs, adds its totals to a neighbouring
+ * stream.
  */
 static void end_file(input *in)
 {
@@ -249,7 +249,7 @@ static bool begin_stream(input *in, uint32_t number)
         return fail_memory(in);
     s->file = in->file;
     s->number = number;
-    /* The first stream includes the streams without packs before it. */
+    /* Earlier streams without packs are counted as part of the first stream. */
     s->first = same ? number : 0;
     s->totals = in->leading;
     in->leading = (ps_totals){0};
@@ -311,8 +311,8 @@ static bool shuffle_file(input *in, const char *option)
     ps_error err;
 
     if (p->file == NULL) {
-        message_error("%s: --%s needs a regular file, uncompressed or from "
-                      "packstream --zstd",
+        message_error("%s: --%s needs a regular file that is uncompressed or "
+                      "written by packstream --zstd",
                       files_input_name(file->name), option);
         in->status = STATUS_DATA;
         return false;

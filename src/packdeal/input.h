@@ -4,8 +4,8 @@
  *
  * For regular files, only heads are read at first, and the rest of a pack on
  * demand.  Packs from a pipe, and all token records, are read completely and
- * only once.  Packs of regular files can also be read in another order; they
- * then form a single stream.
+ * only once.  Packs of regular files can also be read in another order; the
+ * packs then form a single stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ typedef struct input_file {
     int fd;
     packs packs;
     ps_token_reader *tokens; /* reader of token records; NULL: see `packs` */
-    bool ended;              /* all packs were read */
+    bool ended;              /* all packs have been read */
     /* with shuffling: number of its first pack, over all files */
     uint64_t first;
     /* with shuffling: number of sequences before each of its streams; owned */
@@ -57,7 +57,7 @@ typedef struct input_pack {
      * record, the row is the payload.
      */
     ps_pack pack;
-    size_t bytes; /* size of the row, in bytes, if it was read */
+    size_t bytes; /* size of the row, in bytes, once it has been read */
     uint64_t cost;
     input_file *file;
     uint64_t number;      /* index of the pack in its file */
@@ -82,7 +82,7 @@ typedef struct input {
     input_file **shuffled; /* all files; NULL: no shuffling */
     const uint64_t *seed;  /* NULL: none */
     uint64_t epoch;
-    bool begun; /* a pack was read */
+    bool begun; /* a pack has been read */
     /* with a seed: costs of all packs; owned; NULL: not held */
     uint64_t *costs;
     input_stream *streams; /* streams of packs already read, oldest first */
@@ -103,9 +103,8 @@ typedef struct input {
 } input;
 
 /*
- * Opens the first file, and checks that later files that are regular match it.
- * `cost` must outlive the input.  On failure, prints a message and returns
- * false.
+ * Opens the first file, and checks that later regular files match it.  `cost`
+ * must outlive the input.  On failure, prints a message and returns false.
  */
 bool input_begin(input *in, const char *const *names, int n_names,
                  const ps_cost *cost);
@@ -146,7 +145,7 @@ bool input_read(input *in, input_pack *pack);
 bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
 
 /*
- * Totals of a stream's input, after all of its packs were read.  Adjacent
+ * Totals of a stream's input, after all of its packs have been read.  Adjacent
  * streams without packs are included.  On failure, prints a message and returns
  * false.
  */

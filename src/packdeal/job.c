@@ -121,7 +121,7 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    /* Read the first batch before outputs are opened: packs may be too few. */
+    /* Read a batch before outputs are opened: there may be too few packs. */
     if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
         shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
         write_all(&s, &b, &in);

@@ -37,7 +37,7 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
  */
 #define OTHER_FILES 3
 
-/* Checks, before any share is created, that all can be open at once. */
+/* Checks, before creating any share, that all shares can be open at once. */
 static bool can_open(const shares *s)
 {
     const uint64_t needed = (uint64_t)s->n + OTHER_FILES;
@@ -46,15 +46,15 @@ static bool can_open(const shares *s)
     if (s->n == 1 || left >= needed)
         return true;
     message_error("-n %" PRIu32 ": %" PRIu64 " files have to be open at once, "
-                  "but only %" PRIu64 " more can be (ulimit -n); raise the "
-                  "limit, or write one share at a time with --rank",
+                  "but only %" PRIu64 " more can be opened (ulimit -n); raise "
+                  "the limit, or write one share at a time with --rank",
                   s->n, needed, left);
     return false;
 }
 
 /*
- * Names all outputs.  If some are pipes, all must be, so that a missing pipe is
- * not created as a file.
+ * Names all outputs.  If some outputs are pipes, all must be pipes, so that a
+ * missing pipe is not created as a file.
  */
 static bool name_all(shares *s)
 {

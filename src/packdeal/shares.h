@@ -30,7 +30,7 @@ typedef struct share {
 
 typedef struct shares {
     const conf *conf;
-    share *of;  /* one per rank, or only that of --rank */
+    share *of;  /* one per rank, or only the share of --rank */
     uint32_t n; /* number of shares */
     file_set set;
     int status; /* STATUS_OK, or the status of a failure already reported */

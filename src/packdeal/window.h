@@ -30,7 +30,7 @@ typedef struct window {
     uint32_t most;       /* packs of a full window */
     uint32_t n;          /* packs in this window */
     uint64_t first_step; /* index of the first batch in this window */
-    uint32_t steps;      /* batches in this window, including a partial one */
+    uint32_t steps;      /* batches in this window; the last may be partial */
     uint32_t step;       /* index of the batch to take next */
     input_pack *packs;   /* [most] */
     window_item *items;  /* [most], to sort the packs */

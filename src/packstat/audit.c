@@ -68,7 +68,7 @@ static void judge_piece(audit *a, const logged_piece *before,
     else if (p->seq_off > next && !may_lack(a))
         ID_FAULT(a, &entry->place,
                  "sequence " U64 ": its tokens " U64 " to " U32
-                 " are in no pack",
+                 " are not in any pack",
                  p->id, next, p->seq_off - 1);
     if (entry->values != before->values)
         faults_add(a->faults, &entry->place,
@@ -88,7 +88,7 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
     if (first->seq_off != 0 && !may_lack(a))
         ID_FAULT(a, &entries[0].place,
                  "sequence " U64 ": its tokens before " U32
-                 " are in no pack",
+                 " are not in any pack",
                  first->id, first->seq_off);
     for (size_t i = 0; i < n; i++) {
         const ps_piece *piece = &entries[i].piece;
@@ -101,7 +101,7 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
     if (next < last->seq_len && !may_lack(a))
         ID_FAULT(a, &entries[n - 1].place,
                  "sequence " U64 ": its tokens from " U64 " to its end at "
-                 U32 " are in no pack",
+                 U32 " are not in any pack",
                  last->id, next, last->seq_len);
 }
 
@@ -181,11 +181,10 @@ static void judge_below(audit *a, const uint64_t *end)
 static bool make_room(audit *a)
 {
     /*
-     * The sequences that are missing were already in the window when the pieces
-     * ahead of the watermark arrived, and are packed at most `window` packs
-     * later.  This limits the number of pieces ahead.  One more is possible,
-     * since the first piece of a split sequence can be written long before the
-     * others.
+     * The missing sequences were already in the window when the pieces ahead of
+     * the watermark arrived, and are packed at most `window` packs later.  This
+     * limits the number of pieces ahead.  One more is possible, since the first
+     * piece of a split sequence can be written long before the others.
      */
     const uint64_t max_ahead =
         (uint64_t)a->info->max_displacement * ps_max_sequences(a->info) +

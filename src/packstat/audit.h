@@ -11,8 +11,9 @@
  * pieces, and the sequence is checked and removed.
  *
  * The log takes 48 bytes for each sequence or piece ahead of the watermark, and
- * several times as much while it grows and is sorted.  The window limits their
- * number.  The memory is never more than a few times the size of the input.
+ * several times as much while it grows and is sorted.  The window limits the
+ * number of these sequences and pieces.  The memory is never more than a few
+ * times the size of the input.
  *
  * SPDX-License-Identifier: MIT
  */

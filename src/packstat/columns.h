@@ -34,9 +34,10 @@ void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to);
 
 /*
- * Compares piece `i` of a pack with its part of a payload of `n_tok` tokens.
- * Returns NULL if they are equal.  Otherwise returns the first column that
- * differs, and sets *element to the first token of the piece that differs.
+ * Compares piece `i` of a pack with the corresponding part of the payload of
+ * its sequence, which has `n_tok` tokens.  Returns NULL if they are equal.
+ * Otherwise returns the first column that differs, and sets *element to the
+ * index, in the piece, of the first token that differs.
  */
 const column *columns_compare(const columns *c, const ps_pack_info *info,
                               const ps_pack *pack, uint32_t i,

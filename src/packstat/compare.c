@@ -55,7 +55,8 @@ void compare_open(comparison *c, const packstat_conf *conf,
         vocab_size = info->schema.vocab_size;
 
     if (info->share) {
-        message_error("%s: a share of a stream: --against needs all packs",
+        message_error("%s: is a share of a stream, but --against needs all "
+                      "packs",
                       files_input_name(f->file));
         (void)go_on(c, STATUS_DATA);
         return;
@@ -157,7 +158,7 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
     if (absent && may_be_dropped(c, entry)) {
         made->rejected_sequences++;
         made->rejected_tokens += entry->n_tok;
-        /* If both reasons apply, either one is valid. */
+        /* If both reasons apply, either is valid. */
         if (entry->n_tok > 0)
             reason = entry->outside &&
                              (!is_overlong(c, entry) ||
@@ -394,9 +395,8 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
         has_oldest = has_oldest || id == c->oldest - c->base;
     }
     /*
-     * The window limits the sequences that a reader that restores the order
-     * holds when the oldest sequence arrives.  At any other time it holds
-     * fewer.
+     * A reader that restores the order holds the most sequences when the oldest
+     * sequence arrives.  The window limits this number.
      */
     if (has_oldest && c->ahead > c->info->max_displacement)
         FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "

@@ -36,7 +36,7 @@ void faults_add(faults *f, const fault_place *place, const char *format, ...)
 void faults_fatal(faults *f, const ps_error *err);
 void faults_no_memory(faults *f);
 
-/* Prints the number of faults that were not printed. */
+/* Prints the number of faults that have not been printed. */
 void faults_end(const faults *f);
 
 /* The worse of two exit statuses; STATUS_DATA is the worst. */

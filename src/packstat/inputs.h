@@ -25,7 +25,7 @@ typedef struct inputs {
     uint32_t longest;        /* maximum length of a sequence held, in tokens */
     /* the last sequence has an out-of-vocabulary token */
     bool outside;
-    bool ended; /* the last file was read */
+    bool ended; /* the last file has been read */
 } inputs;
 
 /*
@@ -62,7 +62,7 @@ void inputs_close(inputs *in);
 typedef struct rejects {
     inputs in;
     bool open; /* rejects are compared */
-    bool more; /* `next` was not compared yet */
+    bool more; /* `next` has not been compared yet */
     ps_sequence next;
     uint64_t id;    /* number of the rejected sequence in the input */
     uint8_t reason; /* reason for the rejection */

@@ -82,7 +82,7 @@ static const option_entry entries[] = {
      OPTION_NUMBER(packstat_conf, align, 1, PS_MAX_CAPACITY)},
     {'t', "type", "u16|u32",
      "token type of raw records (default: u16, or for\n"
-     "--against that of the packs)",
+     "--against the token type of the packs)",
      OPTION_WORD(packstat_conf, raw_type, option_token_types),
      OPTION_GIVEN(packstat_conf, type_given)},
     {'q', "quiet", NULL, "do not show progress, or print OK for --verify",

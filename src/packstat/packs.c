@@ -31,7 +31,7 @@ typedef struct scan {
     comparison comparison; /* with --against */
 } scan;
 
-/* Counts what a pack uses of the budgets. */
+/* Counts how much of each budget a pack uses. */
 static void count_uses(scan *s, const ps_pack *pack)
 {
     uint64_t uses[PS_MAX_BUDGETS];
@@ -264,8 +264,9 @@ static bool resolve_range(scan *s)
         return true;
     if (range_needs_count(&r) && file == NULL) {
         s->faults->status = message_usage(
-            "--range: negative numbers need a regular file, uncompressed "
-            "or from packstream --zstd, but %s is not",
+            "--range: negative numbers need a regular file that is "
+            "uncompressed or written by packstream --zstd, but %s is not such "
+            "a file",
             files_input_name(s->faults->file));
         return false;
     }

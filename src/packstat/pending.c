@@ -17,7 +17,7 @@ struct pending_block {
     unsigned char bytes[];
 };
 
-/* Frees an empty block, but keeps one of the usual size for reuse. */
+/* Frees an empty block, but keeps a block of the usual size for reuse. */
 static void discard(pending *b, pending_block *block)
 {
     block->used = 0;

@@ -329,7 +329,7 @@ static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
            ((double)t->tokens * width);
 }
 
-/* Fewest packs that hold the tokens and, if counted, what uses the budgets. */
+/* Lower bound on packs, from the tokens and any counted uses of budgets. */
 static uint64_t lower_bound(const ps_pack_info *info, const ps_totals *t,
                             const pack_figures *found)
 {
@@ -344,7 +344,7 @@ static uint64_t lower_bound(const ps_pack_info *info, const ps_totals *t,
     return bound;
 }
 
-/* Prints statistics of how full the packs are, if there are packs. */
+/* Prints statistics on how full the packs are, if there are packs. */
 static void print_efficiency(FILE *out, const ps_pack_info *info,
                              const ps_totals *t, const pack_figures *found)
 {
@@ -371,7 +371,7 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
                report_digits(text, t->min_fill));
 }
 
-/* Prints how much packs use of each budget. */
+/* Prints how much of each budget the packs use. */
 static void print_budgets(FILE *out, const ps_pack_info *info,
                           const pack_figures *found)
 {

@@ -149,7 +149,7 @@ static const option_entry entries[] = {
      OPTION_TEXT(conf, rejects)},
     {0, "zstd", "LEVEL",
      "compress at LEVEL, 1 to 22 (default: 3); packs can\n"
-     "still be read singly",
+     "still be read individually",
      OPTION_ZSTD(conf, zstd_level)},
     {'T', "threads", "N",
      "use up to N threads, one of which packs (default: 0,\n"
@@ -163,7 +163,7 @@ static const option_entry entries[] = {
      OPTION_FLAG(conf, verify)},
     {0, "resume-from", "INDEX",
      "resume, but write the header and the packs from\n"
-     "INDEX on, for a reader that has the earlier ones",
+     "INDEX on, for a reader that has the earlier packs",
      OPTION_NUMBER(conf, resume_from, 1, UINT64_MAX),
      OPTION_GIVEN(conf, resume),
      .why = "must be the index of a pack, from 1"},

@@ -377,9 +377,9 @@ static int next_file(job *j, bool *more)
 }
 
 /*
- * Handles an input without a byte.  If it is a pipe and the output is a file,
- * this is an error: the producer failed, and a pack stream without packs would
- * replace the file.
+ * Handles an empty input.  If it is a pipe and the output is a file, fails: the
+ * producer has probably failed, and a pack stream without packs would replace
+ * the file.
  */
 static int empty_input(const job *j)
 {

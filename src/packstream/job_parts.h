@@ -59,7 +59,7 @@ bool job_refills(const job *j);
  */
 int job_catch_up(job *j);
 
-/* Saves the state if at least one pack was written or the job has `ended`. */
+/* Saves the state if a pack has been written or the job has `ended`. */
 int job_save(job *j, bool ended);
 
 /* Hook of the packer: writes a sequence whose group does not fit a pack. */

@@ -37,7 +37,7 @@ static ps_packer_options packer_options(const job *j, const ps_schema *schema)
     };
 }
 
-/* Checks that an output is not one of the inputs. */
+/* Checks that an output is not also an input. */
 static int check_inputs(const conf *c, const char *name)
 {
     int status = files_check_inputs(name, c->names, c->n_names);

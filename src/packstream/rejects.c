@@ -135,8 +135,8 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     if (r->name == NULL)
         return STATUS_OK;
     if (r->writer == NULL) {
-        message_error("%s: the job of this state has ended, so its rejects are "
-                      "complete", files_output_name(r->name));
+        message_error("%s: cannot add a reject: the job that saved this state "
+                      "is already complete", files_output_name(r->name));
         return STATUS_DATA;
     }
     if (size > r->size) {

@@ -191,14 +191,15 @@ static int choose_start(resume *r)
         return STATUS_OK;
     /* The packs before `from` would be missing from the file. */
     if (r->position.output.known && from > 0 && is_for_file) {
-        message_error("%s: is a file, like the job's output: use --resume, "
-                      "or --resume-from with a pipe",
+        message_error("%s: cannot use --resume-from to write to a file, "
+                      "because the job's output is a file: use --resume, or "
+                      "--resume-from with a pipe",
                       files_output_name(r->conf->output));
         return STATUS_USAGE;
     }
     if (r->position.output.known && from == 0 && !is_for_file) {
-        message_error("%s: the job of this state wrote to a file: use -o, or "
-                      "--resume-from=INDEX to send packs elsewhere",
+        message_error("%s: the job that saved this state wrote to a file: use "
+                      "-o, or --resume-from=INDEX to send packs elsewhere",
                       message_name(r->file.name));
         return STATUS_USAGE;
     }
@@ -277,7 +278,7 @@ const rejects_position *resume_rejects(const resume *r)
     return r->state == NULL || r->summary.blank ? NULL : &r->position.rejects;
 }
 
-/* True if the output is the one described by the state. */
+/* True if the output matches the state. */
 static bool has_output(const resume *r)
 {
     if (r->task == TASK_COMPARE)

@@ -119,8 +119,7 @@ static int read_sources(conf *c, char *const *operands, weight *weights)
         n_stdin += files_is_standard(c->names[i]);
     }
     if (n_stdin > 1)
-        return message_usage("\"-\": standard input can be only one of the "
-                             "sources");
+        return message_usage("\"-\": only one source can be standard input");
     if (!weights_settle(weights, c->n, c->weights))
         return message_usage("the weights have too many digits");
     return STATUS_OK;

@@ -270,7 +270,7 @@ static bool finish(job *j)
         return j->status == STATUS_OK;
     n = sources_unread(&j->in);
     if (n > 0)
-        message_warning("%s ended, and so did the mix: %" PRIu32 " other "
+        message_warning("%s ended, which ends the mix: %" PRIu32 " other "
                         "source%s not read to the end (see --stop)",
                         files_input_name(j->in.of[j->last].name), n,
                         n == 1 ? " was" : "s were");

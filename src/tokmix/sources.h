@@ -21,10 +21,10 @@ typedef struct source {
     uint64_t start;
     ps_sequence next;
     bool ready; /* `next` is valid and not taken yet */
-    /* a record was read since the stream started or restarted */
+    /* a record has been read since the stream started or restarted */
     bool begun;
     bool ended;         /* the stream has ended at least once */
-    bool repeats;       /* no sequence was read since the restart */
+    bool repeats;       /* no sequence has been read since the restart */
     uint64_t sequences; /* number of sequences taken */
     uint64_t tokens;    /* tokens of the sequences taken */
     /* size of a regular file that has ended, in bytes, or PS_UNKNOWN */

@@ -107,7 +107,8 @@ static int read_split(conf *c, weight *weights)
                                  message_name(part), why);
         c->names[i] = part + n + 1;
         if (files_is_standard(c->names[i]))
-            return message_usage("--split: '%s': stdout cannot take a share",
+            return message_usage("--split: '%s': cannot write a share to "
+                                 "stdout",
                                  message_name(part));
         part = end + 1;
     }

@@ -73,7 +73,7 @@ int outputs_publish(outputs *o);
 /* Closes complete outputs without changing them. */
 int outputs_leave(outputs *o);
 
-/* Closes everything.  Files that were not published are removed. */
+/* Closes everything.  Removes files that have not been published. */
 void outputs_close(outputs *o);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * runs.c - sorted runs of records in a temporary file.
  *
- * A file that is kept with a state starts with a magic number.  It identifies a
- * file left by a killed job, which may be overwritten.
+ * A file that is kept with a state starts with a magic number, which identifies
+ * a file that a killed job left and that may be overwritten.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -101,7 +101,7 @@ static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done == 0)
-            errno = EIO; /* it was written before */
+            errno = EIO; /* these bytes have been written */
         if (done <= 0)
             return fail(r);
         bytes += done;

@@ -465,7 +465,7 @@ int state_remove_runs(const state *s)
 
 void state_close(state *s)
 {
-    /* An error was already reported. */
+    /* An error has already been reported. */
     for (int i = 0; i < 2 && !s->is_there; i++)
         if (s->runs[i].name != NULL)
             (void)runs_remove(&s->runs[i]);

@@ -22,7 +22,7 @@
 
 typedef enum state_phase {
     STATE_READING,
-    STATE_SORTED, /* all input was read */
+    STATE_SORTED, /* all input has been read */
     STATE_ENDED   /* nothing is left to do */
 } state_phase;
 
@@ -62,7 +62,7 @@ int state_open_sorter(state *s, sorter *shuffled);
  */
 int state_start(state *s, const input *in, sorter *shuffled, outputs *o);
 
-/* Records that all input was read. */
+/* Records that all input has been read. */
 void state_sorted(state *s);
 
 /* Syncs the runs and outputs and saves the state. */

@@ -61,8 +61,8 @@ pairs() {
     local program=packstream operands=(-L 128 x.tok)
     pairs 40 >x.tok
     bad_option "the sequences have no channel 'x' to group by" --group=x
-    bad_option "channel 'mask' has a value per token: groups need one per \
-sequence" --group=mask
+    bad_option "channel 'mask' has a value per token: groups need one \
+value per sequence" --group=mask
     bad_option "policy concat cuts sequences wherever a pack ends and cannot \
 keep groups together" --group=pair -a concat
     bad_option "depth cannot be combined with groups, which may have more \
@@ -70,9 +70,9 @@ sequences" --group=pair -d 4
     bad_option "--rejects with --group needs --overlong=drop or \
 --out-of-vocab=drop, not both" --group=pair --overlong=drop \
         --out-of-vocab=drop --rejects=r.tok
-    refused 64 "the capacity must be at most 1048576 with groups, as many as \
-a pack can have sequences" packstream -L 2000000 --group=pair x.tok
-    refused 65 "on, exceeds the capacity, 40: use \
+    refused 64 "with groups, the capacity must be at most 1048576, the \
+maximum number of sequences in a pack" packstream -L 2000000 --group=pair x.tok
+    refused 65 ", exceeds the capacity, 40: use \
 --overlong=split, truncate or drop" packstream -L 40 --group=pair x.tok
     program=packstat operands=(x.tok)
     bad_option '--group needs --histogram' --group=pair

@@ -801,8 +801,8 @@ EOF
     ids <(printf '1 2\n3\n') >a.tok
     packstream -q -L 4 -d 2 -w 3 -o a.pks a.tok
     packstream -q -L 4 -d 2 -w 9 -o window.pks a.tok
-    is 65 "packcat: window.pks: its max_displacement, 18, exceeds that of the\
- first stream, 6: name this file first" packcat --merge -o x a.pks window.pks
+    is 65 "packcat: window.pks: its max_displacement is 18, but the first\
+ stream has only 6: name this file first" packcat --merge -o x a.pks window.pks
     packcat --merge -o x window.pks a.pks
     packdeal -n 2 -b 1 -o 'share.%d' a.pks window.pks
     is 65 "packcat: share.0: the share of one rank cannot be joined: its\

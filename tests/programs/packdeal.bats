@@ -72,7 +72,7 @@ makes() {
         packcat r2
     packcat --to=ids --order=pack r0 r1 r2 | sort >got
     packcat --to=ids --order=pack x.pks | sort | diff -u - got
-    refused 65 'r1: a share of a stream' packstat --verify --against=x.tok r1
+    refused 65 'r1: is a share of a stream' packstat --verify --against=x.tok r1
 }
 
 @test "a share can be divided again" {
@@ -399,17 +399,17 @@ none_made() {
     done
     none_made '--start=1: out of range: the last step is 0' \
         -n 4 -b 3 --start=1 --last=drop x.pks
-    none_made 'there are 23 packs for 24 ranks' -n 24 -b 1 --start=9 x.pks
+    none_made 'too few packs for 24 ranks: 23' -n 24 -b 1 --start=9 x.pks
     none_made "23 packs do not fill a step of 24, so --last=drop would drop all \
 of them" -n 4 -b 6 --last=drop x.pks
-    none_made 'there are 0 packs for 1 ranks' -n 1 -b 1 none.pks
+    none_made 'too few packs for 1 ranks: 0' -n 1 -b 1 none.pks
     # No file is created first, for any kind of input.
     tokcat --from=ids <<<1 >x.tok
     for input in x.pks <(cat x.pks); do
-        speaker=packdeal refused 65 'there are 23 packs for 1000000 ranks' \
+        speaker=packdeal refused 65 'too few packs for 1000000 ranks: 23' \
             packdeal -q -n 1000000 -b 1 -o missing/r%d "$input"
     done
-    speaker=packdeal refused 65 'there are 1 sequences for 8 ranks' \
+    speaker=packdeal refused 65 'too few sequences for 8 ranks: 1' \
         packdeal -q -n 8 -b 1 -o missing/r%d x.tok
     speaker=packdeal refused 1 'missing/r0.new: No such file' \
         packdeal -q -n 7 -b 1 -o missing/r%d x.pks
@@ -473,7 +473,8 @@ of them" -n 4 -b 6 --last=drop x.pks
     packstream -q -L 128 --align=2 x.tok >y.pks
     zstd -q x.pks
     head -c -1 x.pks >cut.pks
-    why=': --seed needs a regular file, uncompressed or from packstream --zstd'
+    why=': --seed needs a regular file that is uncompressed or written by '\
+'packstream --zstd'
     for option in --rank=1 --list --steps -or%d; do
         deal=(packdeal -q -n 2 -b 4 --seed=1 "$option")
         speaker=packdeal refused 65 "stdin$why" \
@@ -574,8 +575,8 @@ over_mean() {
     done
     [ "$(packdeal -n 3 -b 4 --steps --window=5 x.pks)" = \
         "$(packdeal -n 3 -b 4 --steps x.pks)" ]
-    speaker=packdeal refused 65 'stdin: --window needs a regular file, '\
-'uncompressed or from packstream --zstd' \
+    speaker=packdeal refused 65 'stdin: --window needs a regular file '\
+'that is uncompressed or written by packstream --zstd' \
         sh -c 'cat x.pks | packdeal -q -n 3 -b 4 --window=2 --rank=0'
     speaker=packdeal refused 65 '--start=99: out of range: the last step is ' \
         packdeal -q -n 3 -b 4 --window=5 --start=99 --rank=0 x.pks
@@ -830,7 +831,7 @@ sequences_of() {
             'x.tok does not match x.pks: only one of them has packs' \
             "${deal[@]}" x.pks x.tok
         speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
-        speaker=packdeal refused 65 'there are 90 sequences for 91 ranks' \
+        speaker=packdeal refused 65 'too few sequences for 91 ranks: 90' \
             "${deal[@]}" -n 91 x.tok
         speaker=packdeal refused 65 '90 sequences do not fill a step of 120, and ' \
             "${deal[@]}" -b 60 --last=drop x.tok
@@ -853,7 +854,8 @@ sequences_of() {
     bad_option 'missing -n R and -b B'
     bad_option 'missing -n R' -b 3
     bad_option 'missing -b B' -n 3
-    bad_option 'missing -o for all shares, or --rank for one' -n 2 -b 2
+    bad_option 'missing -o or --rank: use -o to write all shares, or --rank '\
+'to write one' -n 2 -b 2
     bad_option '--rank: 2 is out of range: ranks are 0 to 1' \
         -n 2 -b 2 --rank=2
     bad_option '-n and -b: a step has at most 4194304 packs' \

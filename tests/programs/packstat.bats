@@ -593,7 +593,7 @@ pieces() {
     refused x.pks "*pack 2 $at: \
 token 8 of sequence 0 is repeated: it was in pack 1
 packstat: x.pks: pack 2 $at: sequence 0: its tokens from 16 to \
-its end at 24 are in no pack"
+its end at 24 are not in any pack"
     pieces 0 24 8 24 17 24
     refused x.pks "*pack 2 $at: \
 sequence 0 has 24 tokens, but a piece of 8 at token 17*"
@@ -611,10 +611,11 @@ many() {
     mv x.pks many.pks
     damaged many.pks "pack 8999 $at: \
 sequence 0 has 9001 tokens here, but 9000 in pack 8998
-packstat: x.pks: *: its tokens from 9000 to its end at 9001 are in no pack" \
+packstat: x.pks: *: its tokens from 9000 to its end at 9001 are not in \
+any pack" \
         "8999 full_len 0" 9001
     damaged many.pks "*: token 17 of sequence 0 *
-packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are in no pack" \
+packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are not in any pack" \
         "5000 piece_off 0" 17
 }
 

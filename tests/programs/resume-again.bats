@@ -122,7 +122,7 @@ load ../support/resumed
 
 @test "--resume-from changes neither an output nor its state" {
     packstream -q -L 256 --state=s -o out x
-    refused 64 "out: is a file, like the job's" out -L 256 \
+    refused 64 "out: cannot use --resume-from to write to a file" out -L 256 \
         --resume-from=5 -o out y
     half_done_anew() {
         rm s out

@@ -40,7 +40,7 @@ load ../support/resumed
     refused 64 "tokens are u16, not u32" out -L 256 -t u32 -o out x
     packstream -q -L 256 --state=s --resume -o out x
     # Output sent elsewhere would be missing from the file.
-    refused 64 "the job of this state wrote to a file" out -L 256 \
+    refused 64 "the job that saved this state wrote to a file" out -L 256 \
         -o /dev/null x
     refused 64 "saved with capacity 256, not 100" out -L 100 --resume-from=1 \
         -o /dev/null x
@@ -166,7 +166,7 @@ load ../support/resumed
 
 @test "resuming into a pipe compares the state" {
     half_done x -L 256
-    refused 64 "the job of this state wrote to a file" out -L 256 \
+    refused 64 "the job that saved this state wrote to a file" out -L 256 \
         -o /dev/null x
     refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 \
         --resume-from=1 -o /dev/null x

@@ -105,7 +105,7 @@ ids() {
     two
     tokcat --from=ids /dev/null >none.tok
     tokmix --stop=longest 1=none.tok 1=a.tok 9=none.tok | cmp - a.tok
-    is 0 'tokmix: none.tok ended, and so did the mix: 1 other source was not '\
+    is 0 'tokmix: none.tok ended, which ends the mix: 1 other source was not '\
 'read to the end (see --stop)' tokmix -o out 1=none.tok 1=a.tok
     cmp out none.tok
     tokmix --stop=repeat 1=none.tok | cmp - none.tok
@@ -113,7 +113,7 @@ ids() {
 
 @test "unread records are reported, and those read with -v" {
     two
-    is 0 'tokmix: a.tok ended, and so did the mix: 2 other sources were not '\
+    is 0 'tokmix: a.tok ended, which ends the mix: 2 other sources were not '\
 'read to the end (see --stop)' tokmix -o out 9=a.tok 1=b.tok 1=b.tok
     is 0 '' tokmix -q -o out 9=a.tok 1=b.tok
     is 0 '' tokmix -o out --by=sequences 2=a.tok 3=b.tok
@@ -273,7 +273,7 @@ END
         9223372036854775808=x
     bad_option 'the weights have too many digits' 9223372036854775807=x 1=x
     bad_option 'the weights have too many digits' 0.0000000001=x 9999999999=x
-    bad_option '"-": standard input can be only one of the sources' 1=- 1=x 1=-
+    bad_option '"-": only one source can be standard input' 1=- 1=x 1=-
     bad_option '--by=bytes: must be tokens or sequences' --by=bytes 1=x
     bad_option '--stop=never: must be first, longest or repeat' --stop=never \
         1=x

@@ -321,7 +321,7 @@ ids() {
 or 0.7" --split="$part,1:y"
     done
     bad_option "--split: '0:x': the share must be greater than 0" --split=0:x
-    bad_option "--split: '1:-': stdout cannot take a share" --split=1:-
+    bad_option "--split: '1:-': cannot write a share to stdout" --split=1:-
     bad_option '--split: the shares have too many digits to add' \
         --split=9223372036854775807:x,1:y
     bad_option '-M 65535: must be a number of bytes from 64Ki, such as 4Gi' \

@@ -686,7 +686,7 @@ PACK_ROWS = [
 
 END_ROWS = [
     idx("index-there", indexed(INDEXED + 1),
-        "the index of the 4096 blocks"),
+        "no index for the preceding 4096 blocks"),
     idx("index-there", indexed(INDEXED - 1), "does not list the"),
     pks("index-there", indexed(2), "contradict"),
     idx("index-entries", within(INDEXED, 64, "Q", 4160), "index"),

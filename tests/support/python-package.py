@@ -289,7 +289,7 @@ def packer_groups():
             batch["tokens"]).all()
     raises(ValueError, "no channel 'row'", packstream.Packer, 64, group="row",
            channels=pair)
-    raises(packstream.PackError, "its group, from record 0 on",
+    raises(packstream.PackError, "its group, which starts at record 0",
            lambda: list(packstream.Packer(
                64, group="pair", channels=pair).pack(
                    [{"tokens": [1] * 40, "pair": 1}] * 2)))

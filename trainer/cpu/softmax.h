@@ -18,9 +18,9 @@ void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x);
 void tr_softmax_row(size_t n, real *x);
 
 /*
- * dx = y (dx - sum of y dx), where y is the softmax.  If dropout follows the
- * softmax, dropped numbers of y are negated, and `scale` is the factor applied
- * to the others.
+ * Computes dx = y (dx - sum of y dx), where y is the softmax.  If dropout
+ * follows the softmax, y has a negative sign where an element was dropped, and
+ * `scale` is the factor that dropout applied to the other elements.
  */
 void tr_softmax_backward_row(size_t n, const real *y, real scale, real *dx);
 

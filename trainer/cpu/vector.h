@@ -34,9 +34,10 @@ static inline real tr_exp(real x)
 #else
 
 /*
- * Returns e^x to a few units in the last place.  Inline, so that loops
- * vectorise, and many times faster than libm's exp.  The result is 0 below -87,
- * the end of float's range; values above 88 act as 88.  NaN stays NaN.
+ * Returns e^x with an error of a few units in the last place.  The function is
+ * inline so that loops vectorise, and many times faster than libm's exp.  The
+ * result is 0 if x is less than -87, the end of float's range; an x greater
+ * than 88 is treated as 88.  NaN stays NaN.
  *
  * With x = n ln 2 + r and |r| <= ln 2 / 2, 2^n is assembled from bits, and e^r
  * is a Taylor polynomial.  Adding 1.5 * 2^23 rounds to an integer and leaves it

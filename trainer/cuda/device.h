@@ -93,7 +93,7 @@ struct tr_cuda {
     void (*await)(tr_cuda *c);
     struct tr_sums *sums; /* on the device */
     struct tr_sums *told; /* finish()'s copy of `sums` */
-    void *scratch;          /* data between the kernels of an operation */
+    void *scratch;          /* passes data between kernels of an operation */
     size_t scratch_bytes;
     /* The weights and their bfloat16 copy, at the same offsets.  NULL if
      * unused. */
@@ -112,7 +112,10 @@ static inline tr_cuda *cuda_of(tr_device *d)
     return (tr_cuda *)d;
 }
 
-/* Records the first failure; returns true if there is none. */
+/*
+ * Records `error` if it is the first failure.  Returns true if nothing has
+ * failed so far.
+ */
 bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where);
 
 /* Waits for all operations in c->stream.  Returns false after a failure. */

@@ -40,7 +40,7 @@ struct slot {
     size_t spare_rows;
     cudaEvent_t copied;
     cudaEvent_t over; /* recorded after the kernels that read the slot */
-    bool fresh;       /* c->stream does not wait for the copy yet */
+    bool fresh;       /* c->stream has not yet been made to wait for the copy */
     bool read;        /* read by kernels launched since `over` was recorded */
 };
 

@@ -116,8 +116,9 @@ const tr_batch_shape *tr_loader_shape(const tr_loader *l);
 PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 
 /*
- * This rank's part of the batch, which may be empty.  It is valid until the
- * next tr_loader_next.  Loss weights refer to the batch of all ranks.
+ * Returns this rank's part of the batch, which may be empty and is valid until
+ * the next call of tr_loader_next.  Its loss weights are relative to the batch
+ * of all ranks.
  */
 const tr_batch *tr_loader_batch(const tr_loader *l);
 tr_batch_counts tr_loader_counts(const tr_loader *l);

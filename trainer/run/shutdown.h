@@ -4,8 +4,8 @@
  *
  * The first SIGTERM or SIGINT runs the action in a separate thread, because the
  * main thread may be waiting indefinitely for input, MPI or a device.  The main
- * thread declares when the action may run, so that both never use the same data
- * at the same time.
+ * thread declares when the action may run, so that the two never use the same
+ * data at the same time.
  *
  * SPDX-License-Identifier: MIT
  */

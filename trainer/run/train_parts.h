@@ -62,7 +62,7 @@ static inline bool train_is_alone(const training *t)
 /* Reports `what`.  Returns STATUS_FAILURE. */
 int train_fail(const char *what);
 
-/* Reports an error of the loader.  Ends the process after a signal. */
+/* Reports a loader error.  Ends the process if a signal has arrived. */
 int train_fail_loader(const training *t, const ps_error *err);
 
 /*

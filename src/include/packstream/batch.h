@@ -77,8 +77,8 @@ typedef struct ps_spans {
 /*
  * Fills `spans` for one pack.  The caller provides two arrays: `cu` with room
  * for n_seq + 2 elements, or ps_max_sequences(info) + 2 in PS_VIEW_STATIC, and
- * `lengths` with room for one element less.  `lengths` may be NULL if sequences
- * are not aligned.  spans->n_seqs is set to point to pack->n_seq.
+ * `lengths` with room for one fewer element.  `lengths` may be NULL if
+ * sequences are not aligned.  spans->n_seqs is set to point to pack->n_seq.
  * PS_OK, PS_ERR_ARGUMENT (unknown view), PS_ERR_LIMIT (PS_VIEW_STATIC: more
  * sequences than ps_max_sequences).
  */
@@ -179,7 +179,7 @@ typedef struct ps_targets {
 ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
                             int32_t ignore);
 
-/* Which units have equal weight in the loss. */
+/* Units that have equal weight in the loss. */
 typedef enum ps_loss {
     PS_LOSS_PER_TOKEN,   /* labelled tokens */
     PS_LOSS_PER_SEQUENCE /* sequences; the labelled tokens of a sequence share
@@ -229,8 +229,8 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
 /* Handling of packs at the end that do not fill a batch for every rank. */
 typedef enum ps_last {
     /*
-     * Return them in a shorter last batch.  A rank that gets none of them has
-     * one batch fewer than the others.
+     * Return them in a shorter last batch.  A rank that gets none of these
+     * packs has one fewer batch than the other ranks.
      */
     PS_LAST_SHORT,
     /* Discard them.  All ranks have the same number of batches, all full. */
@@ -277,8 +277,8 @@ typedef struct ps_loader_options {
  */
 typedef struct ps_batch {
     uint64_t first;   /* number of the first pack over all streams; in a batch
-                         without packs, the number it would have */
-    uint32_t n_packs; /* excluding packs of padding */
+                         without packs, the number that pack would have */
+    uint32_t n_packs; /* not counting packs of padding */
     uint32_t n_seq;   /* sequences in these packs */
     uint32_t n_tok;   /* tokens in these packs */
     uint64_t sum_len_sq;    /* sum of squared sequence lengths, for attention

@@ -74,9 +74,9 @@ PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
  * Maximum cost of a rank in the last deal, and a lower bound on the maximum for
  * any deal of the same items.  The bound is at least the mean cost per rank,
  * rounded up.  It can be higher because each rank gets per_rank items: the rank
- * with the costliest item also has per_rank - 1 others, which cost at least as
- * much as the per_rank - 1 cheapest items.  The same argument applies to the
- * two costliest items with twice as many others, and so on.
+ * with the costliest item also has per_rank - 1 other items, which cost at
+ * least as much as the per_rank - 1 cheapest items.  The same argument applies
+ * to the two costliest items with twice as many other items, and so on.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);

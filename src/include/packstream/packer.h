@@ -61,15 +61,15 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
                                 ps_error *err);
 
 /*
- * Consumes a sequence that the packer drops, or keeps only in part, because its
- * group does not fit a pack or it exceeds a budget.  The payload is that of the
- * whole sequence, and is valid only during the call.  A result other than PS_OK
- * makes the call to the packer fail with that result.
+ * Consumes a sequence that the packer drops, or keeps only in part, because the
+ * sequence exceeds a budget or its group does not fit a pack.  The payload
+ * covers the whole sequence, and is valid only during the call.  A result other
+ * than PS_OK makes the call to the packer fail with that result.
  */
 typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
                                 bool truncated, ps_error *err);
 
-/* A limit for the sum over the sequences of a pack; see ps_budget. */
+/* A limit on a sum over the sequences of a pack; see ps_budget. */
 typedef struct ps_budget_option {
     const char *name; /* an integer per-sequence channel, or "attention" */
     uint64_t limit;   /* 1 to PS_MAX_BUDGET */
@@ -102,7 +102,7 @@ typedef struct ps_packer_options {
     uint64_t max_bytes; /* maximum payload held, in bytes, each sequence rounded
                            up to 256; at least ps_packer_least_bytes.  0:
                            unlimited */
-    bool even_cost;     /* of equally full packs, prefer those whose sum of
+    bool even_cost;     /* among equally full packs, prefer packs whose sum of
                            squared lengths is near the mean */
     bool compressed;    /* zstd seekable format, one block per frame */
     int level;          /* zstd level, if compressed */
@@ -148,12 +148,13 @@ typedef struct ps_packer_options {
     void *rejects_context;
     /*
      * Limits on packs besides the capacity, read only during the call.  A
-     * sequence that exceeds one is overlong.  DROP drops it.  TRUNCATE and SPLIT
-     * cut it if it has too many tokens for a budget of attention.  A channel's
-     * value above its budget is an error unless dropped, and so is a negative
-     * one.  The values of a group count together.  Needs PS_POLICY_AUTO without
-     * even_cost and learn_from.  With `window` 0, at least 1,024 sequences are
-     * held, and what fills 16 packs.
+     * sequence that exceeds a budget is overlong.  _DROP drops the sequence;
+     * _TRUNCATE and _SPLIT cut it if it has too many tokens for a budget of
+     * attention.  If a channel's value is negative or exceeds its budget, the
+     * sequence is refused unless it is dropped.  The values in a group are
+     * summed.  Budgets need PS_POLICY_AUTO without even_cost and learn_from.
+     * If `window` is 0, at least 1,024 sequences are held, and enough to fill
+     * 16 packs.
      */
     const ps_budget_option *budgets; /* [n_budgets] */
     uint32_t n_budgets;              /* at most PS_MAX_BUDGETS */
@@ -168,7 +169,7 @@ uint64_t ps_packer_least_bytes(const ps_schema *schema,
 
 /*
  * Checks whether ps_packer_open would accept schema and options.
- * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a row above PS_MAX_ROW_BYTES).
+ * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a row larger than PS_MAX_ROW_BYTES).
  */
 PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
                                         const ps_packer_options *options,
@@ -333,8 +334,8 @@ uint64_t ps_packer_delay(const ps_packer *packer);
 
 /*
  * Number of packs that had to be built, because a limit was reached, while the
- * sequences held had fewer tokens than eight packs.  Such packs are less full.
- * Counted since the packer was opened or resumed.
+ * sequences held had fewer tokens than fit eight packs.  Such packs are less
+ * full.  Counted since the packer was opened or resumed.
  */
 typedef struct ps_scarce {
     uint64_t by_window; /* the window was at its maximum number of sequences */
@@ -358,8 +359,9 @@ void ps_packer_free(ps_packer *packer);
  * Both arrays must have room for n elements.  *n_packs receives the number of
  * packs.
  *
- * With budgets, uses[i * n_budgets + b] is what sequence i uses of budget b; all
- * names of budgets but "attention" are arbitrary.  Otherwise it is NULL.
+ * With budgets, sequence i uses uses[i * n_budgets + b] of budget b; the names
+ * of budgets are arbitrary, except "attention".  Without budgets, `uses` is
+ * NULL.
  *
  * Since sequences cannot be cut, `overlong` must be PS_OVERLONG_ERROR, and the
  * policy must not be PS_POLICY_CONCAT.  Options about payloads, blocks and
@@ -378,8 +380,9 @@ PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths,
  *
  * A packer can be saved between two sequences, and another packer, even in
  * another process, can resume from that state.  Together they write the same
- * bytes as one uninterrupted packer.  A state contains no payloads: all
- * sequences from the oldest one held at that time on must be added again.
+ * bytes as one uninterrupted packer.  A state contains no payloads, so the
+ * caller must add sequences again, starting with the oldest sequence held when
+ * the state was saved.
  */
 
 /* Summary of a state. */
@@ -393,7 +396,7 @@ typedef struct ps_state {
     uint64_t input_sequences; /* sequences put or rejected so far */
     uint64_t resume_from_id;  /* id of the first sequence to add again */
     bool finished;
-    bool blank;                /* nothing was added yet; all counts are 0 */
+    bool blank;                /* nothing had been added; all counts are 0 */
     const unsigned char *note; /* points into the state */
     size_t note_bytes;
 } ps_state;
@@ -408,9 +411,9 @@ uint64_t ps_packer_resume_from_id(const ps_packer *packer);
  * Writes full blocks, as PS_FLUSH_DECIDED, and returns a state of the packer.
  * The state includes the caller's note and the packs of the partial block.  The
  * caller must free the state.
- * PS_OK, PS_ERR_ARGUMENT (no pack was made yet and the stream has not ended, or
- * a resumed packer has not yet received all sequences it needs again), _IO,
- * _MEMORY.
+ * PS_OK, PS_ERR_ARGUMENT (no pack has been made yet and the stream has not
+ * ended, or a resumed packer has not yet received all sequences it needs
+ * again), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        size_t note_bytes,
@@ -483,19 +486,20 @@ PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
  * be the same, except `threads` and first_pack.  If first_pack is 0, `fd` must
  * be positioned at byte output_bytes of the state.  Otherwise first_pack is at
  * least output_packs of the state, and the packer writes the header again, then
- * the blocks from the one with this pack on.  If the stream of the state has
- * ended, first_pack is its number of packs, and only PS_FLUSH_FINISH may be
- * called.
+ * all blocks starting with the block that contains this pack.  If the saved
+ * stream has ended, first_pack is its number of packs, and the only
+ * valid operation is PS_FLUSH_FINISH.
  *
  * Then add the sequences again, starting at resume_from_id of the state or
- * earlier, and reject those that were rejected before.  Until all sequences
- * before the saved position have been added, the packer makes no packs and
- * refuses PS_FLUSH_DRAIN, PS_FLUSH_FINISH and ps_packer_save.  The payload of
- * an overlong sequence that is dropped may be NULL.
+ * earlier, and again reject the sequences that were rejected before.  Until all
+ * sequences before the saved position have been added, the packer makes no
+ * packs and refuses PS_FLUSH_DRAIN, PS_FLUSH_FINISH and ps_packer_save.  The
+ * payload of an overlong sequence that is dropped may be NULL.
  *
- * PS_ERR_ARGUMENT (other options, schema or first_pack; a blank state) and the
- * failures of ps_packer_open and ps_state_read.  Afterwards ps_packer_put
- * returns PS_ERR_CORRUPT if a sequence differs from the original one.
+ * PS_ERR_ARGUMENT (different options or schema, an invalid first_pack, or a
+ * blank state) and the failures of ps_packer_open and ps_state_read.
+ * Afterwards ps_packer_put returns PS_ERR_CORRUPT if a sequence differs from
+ * the original one.
  */
 PS_MUST_CHECK ps_result ps_packer_resume(ps_packer **packer, int fd,
                                          const ps_schema *schema,

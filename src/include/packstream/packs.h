@@ -34,7 +34,8 @@ typedef struct ps_field {
 
 /*
  * A limit on packs besides the capacity: the sum of a per-sequence channel over
- * the sequences of a pack, or of their squared lengths, is at most `limit`.
+ * the sequences of a pack, or the sum of their squared lengths, is at most
+ * `limit`.
  */
 typedef struct ps_budget {
     uint32_t channel; /* index in schema.channels, or PS_BUDGET_ATTENTION */
@@ -51,9 +52,9 @@ typedef struct ps_pack_info {
     uint16_t version_minor;
     uint32_t capacity; /* L, tokens */
     uint32_t depth;    /* maximum number of sequences per pack; 0: unknown */
-    uint32_t max_displacement; /* maximum number of sequences that precede one
-                          with a smaller id; bounds the memory of a reader
-                          that restores input order */
+    uint32_t max_displacement; /* maximum number of sequences that precede a
+                          sequence with a smaller id; bounds the memory of a
+                          reader that restores input order */
     bool split;        /* overlong sequences were split into pieces */
     bool share;        /* the stream is a share: it contains only some packs
                           of another stream */
@@ -178,7 +179,10 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
-/* The unmodified header of the stream that contains the last pack. */
+/*
+ * The unmodified header of the stream that contains the most recently returned
+ * pack.
+ */
 const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 
 /*
@@ -187,10 +191,10 @@ const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
  * starts where the previous sequence ends or at the next multiple of the
  * alignment.
  *
- * Returns PS_END after the END record of the last stream.  Its totals and
- * digest then agree with the packs read, and nothing follows it.  A compressed
- * stream may have a seek table, which then matches the frames.  Streams of
- * equal geometry may follow one another.
+ * Returns PS_END after the END record of the last stream.  The totals and
+ * digest in END then agree with the packs read, and nothing follows END.  If a
+ * compressed stream has a seek table, the table then matches the frames.
+ * Streams of equal geometry may follow one another.
  *
  * PS_OK, PS_END, PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
  */
@@ -231,7 +235,7 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
  * checksum and is the same on every machine.
  *
  * The position is after the last pack returned, or after the last pack of the
- * input once PS_END was returned.  All packs before the position count as
+ * input once PS_END has been returned.  All packs before the position count as
  * processed, including those of other ranks.  With unchanged `ranks` each rank
  * resumes from its own mark.  To change `ranks`, let all ranks read equally
  * many packs, then resume every new rank from the mark of the last old rank,
@@ -254,8 +258,8 @@ void ps_pack_reader_save(const ps_pack_reader *reader,
  * position.  The reader then skips packs before the position.  It trusts the
  * mark about the missing packs until the digest in END confirms it.
  *
- * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or packs were
- * read), _MAGIC (not a mark), _CORRUPT (a damaged mark, failures of
+ * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or packs have
+ * been read), _MAGIC (not a mark), _CORRUPT (a damaged mark, failures of
  * ps_pack_reader_next, or packs missing after the position), _UNSUPPORTED (a
  * mark of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
  */
@@ -279,7 +283,7 @@ typedef struct ps_pack_file ps_pack_file;
  * seek table of a compressed file.
  * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
  * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT, _TRUNCATED,
- * _LIMIT (above 2^20 streams, or a frame above 256 MiB).
+ * _LIMIT (more than 2^20 streams, or a frame larger than 256 MiB).
  */
 PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
                                           ps_error *err);
@@ -290,7 +294,7 @@ PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
  */
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
 
-/* Number of packs and streams, and the totals of all streams. */
+/* Number of packs, number of streams, and the totals of all streams. */
 uint64_t ps_pack_file_packs(const ps_pack_file *file);
 uint32_t ps_pack_file_streams(const ps_pack_file *file);
 const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
@@ -342,16 +346,16 @@ ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i);
 
 /*
- * Copies the payload of sequence `i` to `payload`.  Its size is
- * ps_payload_bytes(&info->schema, n_tok), where n_tok is the member of the
- * sequence's ps_piece.
+ * Copies the payload of sequence `i` to `payload`.  The payload has
+ * ps_payload_bytes(&info->schema, n_tok) bytes, where n_tok is the member of
+ * the sequence's ps_piece.
  */
 void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
- * What a pack uses of each budget in the header.  UINT64_MAX if a single value
- * exceeds the budget, as in a damaged pack.
+ * Computes how much of each budget in the header a pack uses.  The result is
+ * UINT64_MAX if a single value exceeds the budget, as in a damaged pack.
  */
 void ps_pack_uses(const ps_pack_info *info, const ps_pack *pack,
                   uint64_t uses[PS_MAX_BUDGETS]);
@@ -385,7 +389,7 @@ typedef struct ps_pack_writer_options {
     bool shuffled; /* packs are in any order, possibly from several streams;
                       watermarks are 0, and max_displacement is PS_MAX_WINDOW */
     bool joined;   /* all packs are written, stream after stream; the output
-                      is one whole stream, not a share */
+                      is a whole stream, not a share */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
@@ -412,8 +416,8 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
 
 /*
  * Adds `by` to the ids of all packs put after this call.  `by` is the number of
- * input sequences in the streams before the current one, initially 0.  Used for
- * shuffled shares of several streams, and for joined streams.
+ * input sequences in the streams before the current stream, initially 0.  This
+ * is needed for shuffled shares of several streams, and for joined streams.
  */
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
@@ -427,10 +431,11 @@ PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
 
 /*
  * Writes END, with the input counts of `totals`, the totals of the whole
- * original stream.  `next` is the header of the next stream, of equal geometry,
- * whose packs follow, or NULL if there is none.  For joined streams call it
- * only once, with the sums of their totals and NULL.  Starts writing like
- * ps_pack_writer_push, and waits only if the output is compressed.
+ * original stream.  `next` is the header of the next stream, which must have
+ * equal geometry and whose packs follow, or NULL after the last stream.  For
+ * joined streams, call this function only once, with the sums of their totals
+ * and NULL.  Starts writing like ps_pack_writer_push, and waits only if the
+ * output is compressed.
  * PS_OK, PS_ERR_CORRUPT (`totals` has fewer sequences or tokens than the
  * packs), _ARGUMENT (called again after NULL, or the geometry differs), _IO,
  * _MEMORY.
@@ -447,7 +452,7 @@ PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
 PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
                                               ps_error *err);
 
-/* Packs that were not pushed or finished can be lost. */
+/* Packs that have not been pushed or finished can be lost. */
 void ps_pack_writer_free(ps_pack_writer *writer);
 
 /*
@@ -493,9 +498,9 @@ PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
 void ps_unpacker_set_max_bytes(ps_unpacker *unpacker, uint64_t bytes);
 
 /*
- * Returns the next sequence; `id` counts within its stream, `offset` is 0.  In
- * input order ids ascend, with gaps where sequences were rejected.  A truncated
- * sequence is returned as it was packed.
+ * Returns the next sequence; `id` counts within its stream, and `offset` is 0.
+ * In input order ids ascend, with gaps where sequences were rejected.  A
+ * truncated sequence is returned as it was packed.
  * Results as ps_pack_reader_next; in input order also PS_ERR_CORRUPT (a
  * duplicate id, an id below the watermark, or pieces that do not join) and
  * PS_ERR_LIMIT (more sequences to hold back than max_displacement or the

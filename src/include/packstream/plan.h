@@ -121,7 +121,7 @@ size_t ps_plan_strategies(const ps_plan *plan);
 uint64_t ps_plan_strategy(const ps_plan *plan, size_t i,
                           const uint32_t **lengths, uint32_t *n);
 
-/* Total number of packs, and the maximum number of sequences in one. */
+/* Total number of packs, and the maximum number of sequences in a pack. */
 uint64_t ps_plan_packs(const ps_plan *plan);
 uint32_t ps_plan_max_depth(const ps_plan *plan);
 

@@ -21,7 +21,7 @@ extern "C" {
  * Schemas: the contents of a sequence
  */
 
-/* Element types.  The values are those on disk. */
+/* Element types.  The values are as stored on disk. */
 typedef enum ps_type {
     PS_U8 = 1,
     PS_U16 = 2,
@@ -33,7 +33,7 @@ typedef enum ps_type {
     PS_F64 = 8
 } ps_type;
 
-/* Kinds of channels, by their elements.  The values are those on disk. */
+/* Kinds of channels, by their elements.  The values are as stored on disk. */
 typedef enum ps_kind {
     PS_PER_TOKEN = 1,
     PS_PER_SEQUENCE = 2

@@ -62,8 +62,8 @@ typedef struct ps_token_reader_options {
     bool expect_empty;
     /*
      * A flush record asks the reader to pack everything before it.  In a raw
-     * stream a count of 0 is a flush record if raw_flush is set, otherwise
-     * PS_ERR_EMPTY.  Flush records are skipped if on_flush is NULL.
+     * stream a count of 0 is a flush record if raw_flush is set; otherwise it
+     * causes PS_ERR_EMPTY.  Flush records are skipped if on_flush is NULL.
      */
     bool raw_flush;
     ps_wait_hook *on_flush;
@@ -85,9 +85,9 @@ ps_token_reader_open(ps_token_reader **reader, int fd, ps_type raw_type,
                      const ps_token_reader_options *options, ps_error *err);
 
 /*
- * Sets the maximum payload size in bytes.  A larger payload is PS_ERR_LIMIT,
- * but can be skipped.  Initially PS_MAX_SEQUENCE_BYTES, which is also the upper
- * limit.
+ * Sets the maximum payload size in bytes.  A larger payload causes
+ * PS_ERR_LIMIT, but can be skipped.  The default is PS_MAX_SEQUENCE_BYTES,
+ * which is also the upper limit.
  */
 void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
 
@@ -102,9 +102,9 @@ uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
 /*
  * Makes the reader count sequence lengths and compare the counts with the
  * LENGTHS record of each framed stream that has one.  Otherwise only the sums
- * of LENGTHS are checked.  Call it before the first record is read.  Takes up
- * to 4 MiB more memory.  Has no effect on a stream that is not read from its
- * start.
+ * of LENGTHS are checked.  Call it before the first record is read.  The
+ * check needs up to 4 MiB more memory, and has no effect on a stream that is
+ * not read from its start.
  */
 void ps_token_reader_check_lengths(ps_token_reader *reader);
 
@@ -137,8 +137,8 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
  *
  * The tokens of an overlong sequence are checked as well.  After PS_ERR_RANGE,
  * call the same function again to continue without the check.  If skip returned
- * PS_ERR_RANGE, part of the sequence may already be skipped, and hold fails
- * with PS_ERR_ARGUMENT.
+ * PS_ERR_RANGE, part of the sequence may already have been skipped, and hold
+ * fails with PS_ERR_ARGUMENT.
  *
  * Results as ps_token_reader_next; hold also returns PS_ERR_LIMIT for a payload
  * above PS_MAX_SEQUENCE_BYTES.
@@ -190,8 +190,8 @@ uint64_t ps_token_reader_offset(const ps_token_reader *reader);
  */
 typedef struct ps_token_mark {
     uint64_t id;     /* id of the next record */
-    uint64_t offset; /* bytes before it in its file, after decompression */
-    uint64_t earlier_bytes; /* bytes of the files before this one */
+    uint64_t offset; /* bytes before it in this file, after decompression */
+    uint64_t earlier_bytes; /* total size of the files before this file */
     uint64_t sequences; /* this and the next two: since the last header, as in
                            END */
     uint64_t tokens;
@@ -205,9 +205,9 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
  * Moves to a mark in the file that was just opened, before any record is read.
  * In a plain regular file the reader seeks; any other input is read up to the
  * mark.  END is verified as if all records had been read.
- * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends before
- * the mark), _CORRUPT (the mark is inside the header), and the failures of
- * ps_token_reader_next.
+ * PS_OK, PS_ERR_ARGUMENT (records have been read), _TRUNCATED (the input ends
+ * before the mark), _CORRUPT (the mark is inside the header), and the failures
+ * of ps_token_reader_next.
  */
 PS_MUST_CHECK ps_result ps_token_reader_seek(ps_token_reader *reader,
                                              const ps_token_mark *mark,

@@ -3,7 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * All other modules depend on this module, base, which depends on none of them:
+ * All other modules depend on this module, base, which depends on no other
+ * module:
  *
  *   error.h      fill in a ps_error and return its code
  *   mem_bound.h  allocations, growing arrays, and bounds on their memory
@@ -14,7 +15,7 @@
  *   hash.h, random.h, prefetch.h
  *                XXH3, SplitMix64, cache prefetch
  *
- * src/common/bytes.h, which the programs use as well, has the access to
+ * src/common/bytes.h, which the programs use as well, provides access to
  * little-endian numbers at unaligned addresses.
  */
 

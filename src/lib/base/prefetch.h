@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Bytes that another thread or the kernel wrote are in the cache of another
- * processor.  Waiting for them takes longer than most of the work on them.
+ * processor.  Waiting for these bytes takes longer than most of the work on
+ * them.
  */
 
 #ifndef LIB_BASE_PREFETCH_H
@@ -14,7 +15,7 @@
 
 #define PS_LINE_BYTES 64 /* cache line */
 
-/* `p` can be any address, even an invalid one. */
+/* `p` can be any address, even an invalid address. */
 static inline void ps_prefetch(const void *p)
 {
 #ifdef __GNUC__

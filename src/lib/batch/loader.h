@@ -93,7 +93,7 @@ ps_result ps_loader_settle(const ps_pack_info *info,
                            ps_loader_options *settled,
                            ps_loader_layout *layout, ps_error *err);
 
-/* Reads the next batch into a slot.  Blocks while the input does. */
+/* Reads the next batch into a slot.  Blocks while the input blocks. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
 
 /* ---- Rounds assigned by cost ---- */

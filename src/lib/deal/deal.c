@@ -182,7 +182,7 @@ ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
     if (r != PS_OK)
         return r;
 
-    /* Use differencing, or longest-first if its maximum is lower. */
+    /* Use differencing, unless longest-first has a lower maximum. */
     max = ps_deal_difference(d);
     if (max > d->enough && ps_deal_longest_first(d) < max) {
         uint32_t *links = d->links;

@@ -1,6 +1,6 @@
 /*
  * exchange.c - swap one or two items of the costliest set for the same number
- * of cheaper items of another set, as long as that helps.
+ * of cheaper items of another set, as long as this lowers the greatest sum.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 #include "base/mem_bound.h"
 #include "deal/sets.h"
 
-/* Number of sets, those with the least sums, that are tried first. */
+/* Number of sets with the least sums that are tried first. */
 #define EMPTIEST 32
 
 /* Maximum number of items and pairs examined, per item of the deal. */

@@ -60,7 +60,7 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
     uint64_t buffer = ps_mem_array(1, PS_IO_BYTES);
     uint64_t bytes = ps_read_ahead_bytes(threaded);
 
-    /* Both the old and the new buffer exist while it grows. */
+    /* While the buffer grows, the old and the new buffer both exist. */
     if (max > 0)
         buffer = ps_mem_times(2, ps_mem_sum(ps_mem_sum(max, PS_IO_BYTES),
                                             PS_MEM_PAGE));

@@ -34,12 +34,12 @@ static ps_result find_channel(const ps_schema *schema, const char *name,
         i++;
     if (i == schema->n_channels)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the sequences have no channel '%.31s' for a budget",
+                       "budget: the sequences have no channel '%.31s'",
                        name);
     if (schema->channels[i].kind != PS_PER_SEQUENCE)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "channel '%s' has a value per token, but a budget needs "
-                       "one per sequence",
+                       "one value per sequence",
                        name);
     if (ps_type_is_float(schema->channels[i].type))
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -98,7 +98,7 @@ static const ps_channel *channel_of(const ps_settings *s, uint32_t i)
     return &s->info.schema.channels[s->info.budgets[i].channel];
 }
 
-/* Value of the channel of budget `i`; a negative one is huge. */
+/* Value of the channel of budget `i`.  A negative value is returned as huge. */
 static uint64_t value_of(const ps_settings *s, const ps_sequence *sequence,
                          uint32_t i)
 {

@@ -5,8 +5,8 @@
  *
  * A budget bounds the sum of an integer per-sequence channel over the sequences
  * of a pack, or the sum of their squared lengths (PS_BUDGET_ATTENTION).  The
- * engine chooses packs within the budgets; this file determines what a sequence
- * uses.
+ * engine chooses packs within the budgets; this file computes how much of each
+ * budget a sequence uses.
  */
 
 #ifndef LIB_PACKER_BUDGET_H
@@ -28,15 +28,17 @@ ps_result ps_budget_find(ps_settings *s, const ps_schema *schema,
 uint32_t ps_budget_longest(const ps_settings *s);
 
 /*
- * What the first `n_tok` tokens of a sequence, or any piece of as many tokens,
- * use of each budget.  A negative value counts as more than any budget allows.
+ * Computes how much of each budget the first `n_tok` tokens of a sequence use,
+ * or any piece with as many tokens.  A negative value counts as more than any
+ * budget allows.
  */
 void ps_budget_uses(const ps_settings *s, const ps_sequence *sequence,
                     uint32_t n_tok, uint64_t uses[PS_MAX_BUDGETS]);
 
 /*
- * Maximum number of tokens of a sequence that fit a pack in which `used` of the
- * budgets and `n_tok` tokens are taken, each counted from the sequence's start.
+ * Maximum number of tokens, counted from the start of a sequence, that fit a
+ * pack in which `used` of the budgets and `n_tok` tokens have already been
+ * used.
  */
 uint32_t ps_budget_room(const ps_settings *s, const ps_sequence *sequence,
                         const uint64_t used[PS_MAX_BUDGETS], uint32_t n_tok);
@@ -47,7 +49,7 @@ uint32_t ps_budget_room(const ps_settings *s, const ps_sequence *sequence,
  */
 bool ps_budget_allows(const ps_settings *s, const ps_sequence *sequence);
 
-/* Returns PS_ERR_OVERLONG with the reason why a sequence fits no pack. */
+/* Returns PS_ERR_OVERLONG, with the reason that a sequence does not fit. */
 ps_result ps_budget_blame(const ps_settings *s, const ps_sequence *sequence,
                           ps_error *err);
 

@@ -6,9 +6,9 @@
  * A state consists of a head that describes it, the caller's note, and
  * everything the output depends on: the header, which binds the state to schema
  * and options, the totals, the output position, the index and open block, the
- * engine, and the sequences held.  For their payloads it contains only a hash,
- * since the input has the payloads; refill.c gets them back.  The state ends
- * with the XXH3-64 of all bytes before.
+ * engine, and the sequences held.  It contains only a hash of their payloads,
+ * which are in the input; refill.c gets them back.  The state ends with the
+ * XXH3-64 of all preceding bytes.
  *
  * The state of a finished stream ends after the totals.  A blank state ends
  * after the note.
@@ -224,8 +224,9 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
         return damaged(err);
     if (load_u32(state + STATE_MAGIC_BYTES) != STATE_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the state has version %" PRIu32 ", this program reads "
-                       "version %d: resume with the version that saved it",
+                       "the state has version %" PRIu32 ", but this program "
+                       "reads version %d: resume with the version that saved "
+                       "it",
                        load_u32(state + STATE_MAGIC_BYTES), STATE_VERSION);
 
     *restorer = (ps_restorer){.at = state, .left = n};
@@ -282,7 +283,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (compressed != p->set.options.compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved for packs that are %scompressed, "
-                       "these are%s",
+                       "but these packs are%s",
                        compressed ? "" : "not ", compressed ? " not" : "");
     if (compressed != 0 && level != (uint32_t)p->set.options.level)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -311,7 +312,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        theirs.block_packs, info->block_packs);
     if (!ps_budgets_equal(&theirs, info))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state was saved with other budgets");
+                       "the state was saved with different budgets");
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved for different token records: %s",
@@ -426,7 +427,7 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
         return r;
     if (p->totals.input_sequences > 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequences were put before the state was verified");
+                       "sequences were added before the state was verified");
     p->output.proof_packs = summary.output_packs;
     p->output.proof = summary.output_digest;
     return PS_OK;

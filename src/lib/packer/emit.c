@@ -3,8 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * A payload kept in a reader's block is copied directly to its pack.  That is
- * the only copy made of it.
+ * A payload kept in a reader's block is copied only once, directly to its pack.
  */
 
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "format/totals.h"
 #include "packer/emit.h"
 
-/* The hardware prefetcher gets the rest of a payload. */
+/* The hardware prefetcher fetches the rest of a payload. */
 #define PREFETCH_BYTES 1024
 
 /* ---- Payloads ---- */

@@ -10,8 +10,9 @@
 #include "packer/packer.h"
 
 /*
- * Length in tokens of the piece in a slot.  The engine has it rounded up to
- * units.  Only the last piece of a sequence can end inside a unit.
+ * Length in tokens of the piece in a slot.  The engine stores this length
+ * rounded up to units.  Only the last piece of a sequence can end inside a
+ * unit.
  */
 static inline uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
 {
@@ -25,14 +26,14 @@ static inline uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
 /* Emits packs according to `mode`. */
 ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err);
 
-/* With max_bytes: emits packs until `bytes` more fit, and counts them. */
+/* With max_bytes: emits packs until `bytes` more bytes fit; counts them. */
 ps_result ps_packer_make_room(ps_packer *p, uint64_t bytes, ps_error *err);
 
 /* Reports a dropped or truncated sequence to the caller's hook. */
 ps_result ps_packer_report(const ps_packer *p, const ps_sequence *sequence,
                            bool truncated, ps_error *err);
 
-/* Emits the packs that are due.  After most sequences there are none. */
+/* Emits the packs that are due.  After most sequences, no pack is due. */
 static inline ps_result ps_packer_emit_due(ps_packer *p, ps_error *err)
 {
     return ps_engine_is_idle(p->engine) ? PS_OK
@@ -47,15 +48,15 @@ static inline ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 }
 
 /*
- * Appends a piece of a sequence to a slot of the store.  `payload` is the whole
- * sequence's.  PS_OK, PS_ERR_MEMORY.
+ * Appends a piece of a sequence to a slot of the store.  `payload` is the
+ * payload of the whole sequence.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_packer_store(ps_packer *p, const ps_held_piece *piece,
                           const unsigned char *payload, ps_error *err);
 
 /*
- * Keeps the payload of the piece in a slot.  It stays in its block if the
- * reader's block may be held, otherwise it is copied to the store.  PS_OK,
+ * Keeps the payload of the piece in a slot.  The payload stays in the reader's
+ * block if that block may be held; otherwise it is copied to the store.  PS_OK,
  * PS_ERR_MEMORY.
  */
 static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,

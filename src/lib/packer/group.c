@@ -26,7 +26,7 @@ static uint64_t value_of(const ps_packer *p, const ps_sequence *sequence)
     return load_low(sequence->payload + before + by->before, by->bytes);
 }
 
-/* Nothing is collected any more. */
+/* Records that no pieces are collected. */
 static void clear(ps_group *g)
 {
     g->pieces = g->n_tok = g->units = 0;
@@ -206,16 +206,16 @@ static ps_result refuse(ps_packer *p, const ps_sequence *sequence,
     if (!ps_budget_allows(&p->set, sequence))
         return ps_budget_blame(&p->set, sequence, err);
     return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": its group, from "
-                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32
-                   "%s",
+                   "record %" PRIu64 " at byte %" PRIu64 ": its group, which "
+                   "starts at record %" PRIu64 ", exceeds the capacity, "
+                   "%" PRIu32 "%s",
                    sequence->id, sequence->offset,
                    p->group.pieces > 0 ? p->group.id : sequence->id,
                    p->set.info.capacity,
                    p->set.info.n_budgets > 0 ? ", or a budget" : "");
 }
 
-/* Adds a sequence of which `left` tokens fit the open group, but not all. */
+/* Adds a sequence of which only the first `left` tokens fit the open group. */
 static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
                               uint32_t left, ps_error *err)
 {
@@ -271,8 +271,8 @@ ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
 
 /* A group in a slot of the store. */
 typedef struct place {
-    uint64_t time; /* of the engine, when its first sequence arrived */
-    uint64_t id;   /* of that sequence */
+    uint64_t time; /* of the engine, when the first sequence arrived */
+    uint64_t id;   /* of the first sequence */
     uint32_t slot;
     uint32_t pieces;
     uint32_t n_tok;
@@ -288,7 +288,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /*
- * Lists the groups in `n` slots of the engine, and the open one as element n,
+ * Lists the groups in `n` slots of the engine, and the open group as element n,
  * in input order.  NULL: out of memory.
  */
 static place *list_places(const ps_packer *p, const uint32_t *slots, uint32_t n)
@@ -392,7 +392,7 @@ static void load_open(ps_packer *p, ps_restorer *restorer)
         p->next_id = g->id;
 }
 
-/* Loads a piece.  It must follow the one before it in the input. */
+/* Loads a piece.  It must follow the piece `before` in the input. */
 static void load_piece(const ps_packer *p, ps_restorer *restorer,
                        const ps_held_piece *before, ps_held_piece *piece)
 {
@@ -409,7 +409,7 @@ static void load_piece(const ps_packer *p, ps_restorer *restorer,
         restorer->failed = true;
 }
 
-/* Loads the pieces of a group to pieces[*n] on, before pieces[most]. */
+/* Loads the pieces of a group, from pieces[*n] on and below index `most`. */
 static void load_pieces(ps_packer *p, ps_restorer *restorer, const place *at,
                         ps_held_piece *pieces, uint32_t most, uint32_t *n)
 {

@@ -4,9 +4,10 @@
  * SPDX-License-Identifier: MIT
  *
  * A group is a run of sequences with the same value in a per-sequence channel.
- * It is collected in the store, outside the window, until a sequence with
- * another value arrives.  Then it is admitted as one item, whose length is the
- * sum of its sequences' lengths, each rounded up to the alignment.
+ * The group is collected in the store, outside the window, until a sequence
+ * with another value arrives.  Then the group is admitted as one item, whose
+ * length is the sum of the lengths of its sequences, each rounded up to the
+ * alignment.
  */
 
 #ifndef LIB_PACKER_GROUP_H
@@ -16,8 +17,9 @@
 #include "packer/packer.h"
 
 /*
- * Adds a sequence that has been counted.  If its group does not fit a pack, it
- * and the rest of the group are dropped, truncated or split as the options say.
+ * Adds a sequence that has been counted.  If its group does not fit a pack, the
+ * sequence and the rest of the group are dropped, truncated or split, depending
+ * on the options.
  * Results as ps_packer_put.
  */
 ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
@@ -31,15 +33,15 @@ ps_result ps_group_close(ps_packer *p, uint64_t next_id, ps_error *err);
 
 /*
  * Counts a record, and ends a group that may not wait longer.  Results as
- * above.
+ * ps_group_close.
  */
 ps_result ps_group_tick(ps_packer *p, uint64_t next_id, ps_error *err);
 
 /* ---- Saving and resuming ---- */
 
 /*
- * Appends a piece and its payload to its slot; `payload` is the whole
- * sequence's.  PS_OK, PS_ERR_MEMORY.
+ * Appends a piece and its payload to its slot; `payload` is the payload of the
+ * whole sequence.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_group_store(ps_packer *p, const ps_held_piece *piece,
                          const unsigned char *payload, ps_error *err);
@@ -56,9 +58,9 @@ void ps_group_save(const ps_packer *p, ps_saver *saver,
                    const ps_held_piece *pieces, uint32_t n);
 
 /*
- * Loads them, after the engine, and returns the list of pieces, which the
- * caller frees.  Sets restorer->failed if they are invalid.  NULL: out of
- * memory.
+ * Loads the open group and the pieces, after the engine, and returns the list
+ * of pieces, which the caller frees.  Sets restorer->failed if the data are
+ * invalid.  NULL: out of memory.
  */
 ps_held_piece *ps_group_load(ps_packer *p, ps_restorer *restorer,
                              const uint32_t *slots, uint32_t n,

@@ -12,7 +12,7 @@
 #include "packer/packer.h"
 #include "plan/plan.h"
 
-/* Bytes of a state apart from data per slot and per token. */
+/* Bytes of a state, except data per slot and per token. */
 #define STATE_HEAD_BYTES 16384
 
 /*
@@ -52,7 +52,7 @@ static uint64_t start_bytes(const ps_settings *s)
         stored = ps_mem_min(stored, s->options.max_bytes);
     if (s->group != 0) {
         add(&stored, ps_settings_item_bytes(s));
-        /* A sequence of a group that is dropped. */
+        /* The payload of a sequence, while its group is dropped. */
         add(&bytes, ps_mem_array(
                         ps_settings_payload_bytes(s, s->info.capacity), 1));
     }
@@ -111,7 +111,7 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     if (output.compressed)
         add(&state, ps_seek_table_takes(output.max_frames));
 
-    /* The state grows while it is saved.  The one resumed from still exists. */
+    /* The state grows while it is saved.  The resumed state still exists. */
     bytes = ps_mem_growing(state, 1, 1);
     add(&bytes, ps_mem_array(state, 1));
     /* The sequences held are sorted by id, and one payload is copied. */

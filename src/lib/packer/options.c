@@ -17,10 +17,10 @@
 #include "packer/budget.h"
 #include "packer/options.h"
 
-/* Any more packs would exceed 64 bits of bytes. */
+/* With more packs, the size in bytes could exceed 64 bits. */
 #define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)
 
-/* Blocks that can be held in any case: those being read. */
+/* Blocks that can always be held: the blocks being read. */
 #define MIN_BLOCKS 4
 
 /*
@@ -33,7 +33,7 @@
 /* With budgets, the same, or a budget of this many packs. */
 #define BUDGET_PACKS 16
 
-/* Default maximum of sequences in such a window. */
+/* Default maximum number of sequences in a window of default size. */
 #define DEFAULT_MAX_WINDOW (UINT32_C(1) << 20)
 
 /* Offsets in encoded options. */
@@ -176,7 +176,7 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown policy for sequences "
                                              "longer than the capacity");
     if (ps_policy_name(o->policy) == NULL)
-        return ps_fail(err, PS_ERR_ARGUMENT, "unknown policy for packing");
+        return ps_fail(err, PS_ERR_ARGUMENT, "unknown packing policy");
     if (o->policy == PS_POLICY_CONCAT && o->overlong != PS_OVERLONG_ERROR)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "overlong cannot be set with policy concat, which cuts "
@@ -233,7 +233,7 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
     if (schema->channels[i].kind != PS_PER_SEQUENCE)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "channel '%s' has a value per token: groups need one "
-                       "per sequence",
+                       "value per sequence",
                        o->group);
     if (o->policy == PS_POLICY_CONCAT)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -245,8 +245,8 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
                        "more sequences");
     if (o->capacity / (o->align > 1 ? o->align : 1) > PS_MAX_DEPTH)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the capacity must be at most %" PRIu32 " with groups, "
-                       "as many as a pack can have sequences",
+                       "with groups, the capacity must be at most %" PRIu32 ", "
+                       "the maximum number of sequences in a pack",
                        PS_MAX_DEPTH);
     s->group = i + 1;
     return PS_OK;
@@ -321,7 +321,7 @@ static const ps_payload_column *column_of(const ps_settings *s,
     return column;
 }
 
-/* Lists the columns, and finds those of the groups and budgets. */
+/* Lists the columns, and finds the columns of the groups and budgets. */
 static void set_columns(ps_settings *s)
 {
     s->n_columns = ps_payload_columns(&s->info, s->columns);
@@ -360,8 +360,9 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
         .capacity = o->capacity,
         .depth = o->depth,
         /*
-         * A sequence can be overtaken only by those that arrive while it waits.
-         * A group waits for all its records, with any number rejected between.
+         * A sequence can be overtaken only by sequences that arrive while it
+         * waits.  A group waits for all its records, and any number of records
+         * can be rejected between them.
          */
         .max_displacement =
             s->group == 0 ? (uint32_t)o->max_delay : PS_MAX_WINDOW,
@@ -393,7 +394,7 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
     if (o->max_bytes != 0 && bytes > o->max_bytes)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a %s of %" PRIu32 " tokens takes %" PRIu64 " "
-                       "bytes of memory, the limit is %" PRIu64,
+                       "bytes of memory, but the limit is %" PRIu64,
                        s->group == 0 ? "sequence" : "group", o->capacity,
                        bytes, o->max_bytes);
     return PS_OK;
@@ -405,7 +406,7 @@ uint64_t ps_settings_item_bytes(const ps_settings *s)
 
     if (s->group == 0)
         return ps_settings_store_bytes(s, s->info.capacity);
-    /* All its sequences may have one token. */
+    /* Every sequence of the group may have only one token. */
     return round_up(s->info.capacity * (s->shape.per_token + piece),
                     PS_STORE_CHUNK_BYTES);
 }
@@ -420,7 +421,7 @@ uint64_t ps_settings_pieces(const ps_settings *s, uint64_t n)
         return 0;
     if (s->options.order == PS_PACKS_SHUFFLED)
         packs += PS_SHUFFLE_MAX_PACKS;
-    /* Each has a token. */
+    /* Each piece has at least one token. */
     pieces = ps_mem_times(ps_mem_min(n, packs), fit);
     if (s->options.max_bytes != 0)
         pieces = ps_mem_min(pieces, s->options.max_bytes /

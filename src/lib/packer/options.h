@@ -36,12 +36,12 @@ typedef struct ps_settings {
     uint32_t n_columns;
     uint32_t group; /* 1 + index of the channel whose values are the groups; 0:
                        no groups */
-    const ps_payload_column *by; /* that channel in `columns`, or NULL */
+    const ps_payload_column *by; /* the channel of `group`, or NULL */
     const ps_payload_column *used[PS_MAX_BUDGETS]; /* channels of the budgets
                                                       in `columns`; NULL:
                                                       attention */
     uint32_t longest; /* maximum number of tokens of a sequence in a pack */
-    uint32_t piece;   /* tokens of a piece that is cut off: the same, rounded
+    uint32_t piece;   /* tokens of a piece that is cut off: `longest`, rounded
                          down to a multiple of `align` */
 } ps_settings;
 
@@ -81,8 +81,8 @@ ps_result ps_settings_expected(const ps_settings *s, ps_histogram **expected,
 
 /*
  * Upper bound, in bytes, on the payloads of `n` sequences in whole chunks, if
- * their total length is at most that of `packs` packs; and the same for all
- * sequences in the window.
+ * the sequences are no longer than `packs` packs in total.  The second function
+ * returns the bound for all sequences in the window.
  */
 uint64_t ps_settings_chunks(const ps_settings *s, uint64_t n, uint64_t packs);
 uint64_t ps_settings_window_bytes(const ps_settings *s);
@@ -93,7 +93,7 @@ uint64_t ps_settings_window_bytes(const ps_settings *s);
  */
 uint32_t ps_settings_max_blocks(const ps_settings *s);
 
-/* Slots beyond those of the engine: one for a group that is collected. */
+/* Slots besides the slots of the engine: one for the group being collected. */
 static inline uint32_t ps_settings_spare(const ps_settings *s)
 {
     return s->group != 0;
@@ -112,7 +112,7 @@ static inline size_t ps_settings_payload_bytes(const ps_settings *s,
     return (size_t)ps_shape_bytes(&s->shape, n_tok);
 }
 
-/* Its size in the store in bytes: whole chunks. */
+/* Size of a payload in the store, in bytes: whole chunks. */
 static inline uint64_t ps_settings_store_bytes(const ps_settings *s,
                                                uint32_t n_tok)
 {

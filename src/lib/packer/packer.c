@@ -121,8 +121,8 @@ static ps_result finish(ps_packer *p, ps_error *err)
     p->finished = true;
     if (r == PS_OK && !ps_totals_balance(&p->totals))
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "internal error: %" PRIu64 " sequences came, %" PRIu64
-                    " were packed and %" PRIu64 " rejected",
+                    "internal error: %" PRIu64 " input sequences, but %" PRIu64
+                    " packed and %" PRIu64 " rejected",
                     p->totals.input_sequences,
                     p->totals.sequences - p->totals.extra_pieces,
                     p->totals.rejected_sequences);
@@ -175,7 +175,7 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
         return ps_block_output_settle(&p->output, err);
     default:
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "unknown way to flush %u", (unsigned)flush);
+                       "unknown flush mode %u", (unsigned)flush);
     }
 }
 

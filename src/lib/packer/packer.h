@@ -84,7 +84,7 @@ struct ps_packer {
                             this */
     uint64_t newest_out; /* greatest id packed */
     uint64_t ended_delay; /* maximum delay, if the stream has ended */
-    ps_refill *refill;    /* what a resumed packer still needs; NULL: nothing */
+    ps_refill *refill;    /* payloads still needed after resuming; NULL: none */
 };
 
 /*
@@ -103,18 +103,18 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err);
 
 /*
- * Writes the header of a new stream or, with `goes_on`, of one that starts
+ * Writes the header of a new stream or, with `goes_on`, of a stream that starts
  * again at first_pack.  PS_OK, PS_ERR_ARGUMENT, _IO, _MEMORY.
  */
 ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err);
 
 /*
- * Returns PS_ERR_CORRUPT unless the digest to be replayed was reached and
- * matched.  Call it when everything is written.
+ * Returns PS_ERR_CORRUPT unless the digest to be replayed has been reached and
+ * matched.  Call it when everything has been written.
  */
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
 
-/* The spare slot, which has the open group. */
+/* The spare slot, which contains the open group. */
 static inline uint32_t ps_packer_group_slot(const ps_packer *p)
 {
     return p->engine->n_slots;

@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A payload in a reader's block stays there, and the block is held.  Other
- * payloads are copied to the store.  So are those of readers of which too many
- * blocks are held.
+ * payloads are copied to the store, and so are all payloads of a reader while
+ * too many of its blocks are held.
  */
 
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 
 /*
  * Admits `n_tok` tokens of a sequence, starting at `off`, to the window.  The
- * window is not full, because all due packs were emitted.  `next_id` is the
- * lowest id that can follow.
+ * window is not full, because all due packs have been emitted.  `next_id` is
+ * the lowest id that can follow.
  */
 static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                               uint32_t off, uint32_t n_tok, uint64_t next_id,
@@ -152,8 +152,8 @@ static ps_result check_payload(const ps_packer *p,
                        sequence->id, sequence->n_tok);
     if (sequence->payload != NULL && bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "sequence %" PRIu64 " has %" PRIu64 " bytes, the limit "
-                       "is %" PRIu32,
+                       "sequence %" PRIu64 " has %" PRIu64 " bytes, but the "
+                       "limit is %" PRIu32,
                        sequence->id, bytes, PS_MAX_SEQUENCE_BYTES);
     return PS_OK;
 }
@@ -181,7 +181,7 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
     ps_overlong overlong = p->set.options.overlong;
     ps_result r = PS_OK;
 
-    /* If a channel's value is too high, so is that of each piece. */
+    /* If a channel's value is too high, no piece can be packed either. */
     if (overlong != PS_OVERLONG_DROP && sequence->payload != NULL &&
         !ps_budget_allows(&p->set, sequence))
         overlong = PS_OVERLONG_ERROR;
@@ -267,14 +267,14 @@ ps_result ps_packer_put_ready(ps_packer *p, ps_token_reader *reader,
 ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
 {
-    /* Without a payload, so that it cannot be taken for a held one. */
+    /* Omit the payload: it must not be taken for a held sequence's payload. */
     const ps_sequence bare = {.id = sequence->id, .n_tok = sequence->n_tok};
     bool is_new = true;
     ps_result r = PS_OK;
 
     if (ps_reject_name(reason) == NULL)
         return ps_fail(err, PS_ERR_ARGUMENT, "sequence %" PRIu64 ": unknown "
-                       "reason %u to reject it",
+                       "reject reason %u",
                        sequence->id, (unsigned)reason);
     if (p->refill != NULL)
         r = ps_refill_put(p, &bare, &is_new, err);

@@ -17,7 +17,7 @@
 #include "packer/refill.h"
 
 struct ps_refill {
-    bool begun;            /* a sequence was put */
+    bool begun;            /* a sequence has been put */
     uint64_t next;         /* id expected next, if begun */
     ps_held_piece *pieces; /* in input order */
     uint32_t n;            /* number of pieces */
@@ -160,7 +160,7 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
     uint64_t needed = f->n > 0 ? f->pieces[0].id : seen;
     ps_result r = PS_OK;
 
-    /* Sequences may start anywhere up to the first one needed. */
+    /* The caller may start at any sequence up to the first one needed. */
     *is_new = false;
     if (f->begun ? sequence->id != f->next : sequence->id > needed)
         return ps_fail(err, PS_ERR_ARGUMENT,

@@ -29,7 +29,7 @@ ps_result ps_refill_begin(ps_packer *p, ps_held_piece *pieces, uint32_t n,
 
 /*
  * Processes a sequence that is put again or, with *is_new, for the first time.
- * PS_OK, PS_ERR_ARGUMENT, _CORRUPT (it has changed), _MEMORY.
+ * PS_OK, PS_ERR_ARGUMENT, _CORRUPT (the sequence has changed), _MEMORY.
  */
 ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence, bool *is_new,
                         ps_error *err);

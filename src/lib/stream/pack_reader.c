@@ -166,8 +166,8 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
     if (index->n_blocks == PS_INDEX_UNSEEN)
         return PS_OK;
     if (index->n_blocks == PS_INDEX_BLOCKS)
-        return ps_fail(err, PS_ERR_CORRUPT, "the index of the %d blocks "
-                       "before it is missing",
+        return ps_fail(err, PS_ERR_CORRUPT, "no index for the "
+                       "preceding %d blocks",
                        PS_INDEX_BLOCKS);
     if (index->n_blocks++ == 0)
         index->first = entry.first;

@@ -432,7 +432,7 @@ ps_result ps_token_reader_hold(ps_token_reader *r, ps_sequence *sequence,
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
     if (r->done > 4)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a part of the sequence was skipped");
+                       "part of the sequence has already been skipped");
     return read_payload(r, 0, sequence, err);
 }
 

@@ -44,7 +44,7 @@ struct ps_token_reader {
     uint64_t max_bytes;     /* maximum payload read at once, bytes */
     uint32_t vocab_size;    /* minimum of stream and options; 0: no check */
     uint64_t next_id;       /* id of the next record */
-    uint64_t earlier_bytes; /* bytes of the files before this one */
+    uint64_t earlier_bytes; /* total size of the files before this file */
     ps_token_end seen;      /* since the last header; must match END */
     uint64_t stream_at;     /* offset of the last header in the file, bytes */
     bool stream_known;      /* stream_at is valid; false after a seek */

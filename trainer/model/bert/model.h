@@ -109,7 +109,7 @@ typedef struct bert_step {
 bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step);
 
-/* Selects what steps with similar batches share. */
+/* Properties that steps with similar batches share. */
 typedef enum bert_graph_mode {
     BERT_EXACT,   /* nothing; each step has the shape of its batch */
     BERT_ROUNDED, /* shapes, because counts are rounded up (bucket_pad.h) */
