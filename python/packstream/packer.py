@@ -50,14 +50,17 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None,
                    group: Optional[str] = None,
-                   budget: Optional[Mapping[str, int]] = None) -> Any:
+                   budget: Optional[Mapping[str, int]] = None,
+                   by: Optional[str] = None) -> Any:
     """Returns a ps_packer_options.  Options are named as in packstream(1).  A
     depth of None means no limit; a window of None holds at least 1024
     sequences, and tokens for 64 packs.  learn_from maps expected lengths to
     their counts.  group names a channel with a value per sequence: consecutive
     sequences with the same value share a pack.  budget maps channels with an
     integer per sequence to the most that their sum may be in a pack, and
-    "attention" to a limit of the sum of squared lengths."""
+    "attention" to a limit of the sum of squared lengths.  by names a channel
+    with a value per sequence: of equally long sequences, those with the value
+    of a pack's first one are preferred."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -79,6 +82,9 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     if group is not None:
         kept.append(ffi.new("char[]", group.encode()))
         options.group = kept[-1]
+    if by is not None:
+        kept.append(ffi.new("char[]", by.encode()))
+        options.by = kept[-1]
     if budget:
         names = [ffi.new("char[]", name.encode()) for name in budget]
         rows = ffi.new("ps_budget_option[]", len(names))
@@ -107,7 +113,7 @@ class Packer:
 
     `options` are those of packer_options: depth, window, policy, overlong,
     order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from,
-    group, budget.  `dtype`, `vocab_size` and `channels` describe sequences, as in
+    group, budget, by.  `dtype`, `vocab_size` and `channels` describe sequences, as in
     Schema.
 
     Only one thread at a time may use a packer.  Other threads can run while

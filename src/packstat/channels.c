@@ -102,9 +102,12 @@ static uint64_t load_value(const unsigned char *p, ps_type type)
     }
 }
 
-/* Adds a sequence of `n_tok` tokens to the counts of its value. */
-static void count_value(channel_figures *c, const unsigned char *at,
-                        uint32_t n_tok)
+/*
+ * Adds a sequence of `n_tok` tokens to the counts of its value, which it
+ * returns.
+ */
+static uint64_t count_value(channel_figures *c, const unsigned char *at,
+                            uint32_t n_tok)
 {
     const uint64_t value = load_value(at, c->by->type);
     value_count *v = c->values;
@@ -130,6 +133,18 @@ static void count_value(channel_figures *c, const unsigned char *at,
     }
     v->sequences++;
     v->tokens += n_tok;
+    return value;
+}
+
+/* Counts whether sequence `i` of a pack has the value of the first. */
+static void count_same(channel_figures *c, uint32_t i, uint64_t value)
+{
+    if (i == 0) {
+        c->first = value;
+        return;
+    }
+    c->n_later++;
+    c->n_same += value == c->first;
 }
 
 void channel_figures_pack(channel_figures *c, const columns *all,
@@ -149,7 +164,7 @@ void channel_figures_pack(channel_figures *c, const columns *all,
             if (field->channel.kind == PS_PER_TOKEN)
                 c->targets[k] += count_targets(at, piece.n_tok, type);
             else if (c->by != NULL && k == c->by_index)
-                count_value(c, at, piece.n_tok);
+                count_same(c, i, count_value(c, at, piece.n_tok));
         }
     }
 }
@@ -164,7 +179,7 @@ void channel_figures_sequence(channel_figures *c, const ps_sequence *s)
         if (channel->kind == PS_PER_TOKEN)
             c->targets[k] += count_targets(at, s->n_tok, channel->type);
         else if (c->by != NULL && k == c->by_index)
-            count_value(c, at, s->n_tok);
+            (void)count_value(c, at, s->n_tok);
     }
 }
 
@@ -212,6 +227,9 @@ void channel_figures_json(FILE *out, const channel_figures *c, bool counted)
                 c->values[i].sequences, c->values[i].tokens);
     fprintf(out,
             "], \"others\": {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
-            "}}",
+            "}",
             c->others.sequences, c->others.tokens);
+    report_json_ratio(out, "same", c->n_later > 0,
+                      (double)c->n_same / (double)c->n_later);
+    putc('}', out);
 }

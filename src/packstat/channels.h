@@ -37,6 +37,9 @@ typedef struct channel_figures {
     /* the first distinct values found, in ascending order */
     value_count values[MAX_VALUES];
     value_count others; /* sequences and tokens with any other value */
+    uint64_t first;     /* value of the first sequence of the pack */
+    uint64_t n_later;   /* sequences that are not the first of their pack */
+    uint64_t n_same;    /* of them, those with the value of the first */
 } channel_figures;
 
 /*

@@ -273,6 +273,10 @@ static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
                     widths[2], report_digits(counted, v->tokens),
                     100.0 * (double)v->tokens / (double)tokens);
     }
+    if (c->n_later > 0)
+        fprintf(out, "  %.2f%% of the other sequences of a pack have the value "
+                     "of its first\n",
+                100.0 * (double)c->n_same / (double)c->n_later);
 }
 
 /* ---- Pack streams ---- */

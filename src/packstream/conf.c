@@ -98,6 +98,10 @@ static const option_entry entries[] = {
      "keep consecutive sequences with the same value of\n"
      "CHANNEL in one pack",
      OPTION_TEXT(conf, group)},
+    {0, "by", "CHANNEL",
+     "prefer sequences with the same value of CHANNEL for a\n"
+     "pack, without making packs less full",
+     OPTION_TEXT(conf, by)},
     {0, "budget", "CHANNEL:N",
      "limit the sum of CHANNEL in a pack to N; attention:N:\n"
      "the sum of squared lengths; up to four times",

@@ -31,6 +31,7 @@ typedef struct conf {
     uint32_t align;         /* of sequence starts, in tokens; 0: not given */
     uint32_t block_packs;   /* packs per block, a power of two; 0: not given */
     const char *group;      /* channel to group by; NULL: none */
+    const char *by;         /* channel of --by; NULL: none */
     char budget_names[PS_MAX_BUDGETS][PS_NAME_BYTES];
     ps_budget_option budgets[PS_MAX_BUDGETS]; /* their names are above */
     uint32_t n_budgets;

@@ -28,6 +28,7 @@ static ps_packer_options packer_options(const job *j, const ps_schema *schema)
         .align = c->align,
         .learn_from = j->learn_from,
         .group = c->group,
+        .by = c->by,
         .budgets = c->budgets,
         .n_budgets = c->n_budgets,
         .compressed = c->zstd_level != 0,

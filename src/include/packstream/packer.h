@@ -158,6 +158,13 @@ typedef struct ps_packer_options {
      */
     const ps_budget_option *budgets; /* [n_budgets] */
     uint32_t n_budgets;              /* at most PS_MAX_BUDGETS */
+    /*
+     * Name of a per-sequence channel.  Among sequences of equal length, those
+     * with the value of the first sequence of a pack are preferred, so the
+     * lengths in packs hardly change.  Needs PS_POLICY_AUTO without `group` and
+     * `budgets`.  Read only during the call.  NULL: none.
+     */
+    const char *by;
 } ps_packer_options;
 
 /*

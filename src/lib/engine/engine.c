@@ -56,6 +56,7 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
         .even_cost = o->even_cost,
         .learn_from = o->learn_from,
         .n_budgets = o->n_budgets,
+        .by_topic = o->by_topic,
     };
 
     memcpy(setup.budgets, o->budgets, sizeof setup.budgets);
@@ -72,13 +73,19 @@ uint32_t ps_engine_slots_for(const ps_engine_options *o)
                : slots;
 }
 
+/* Numbers stored for each sequence. */
+static uint32_t n_uses(const ps_engine_options *o)
+{
+    return o->n_budgets + o->by_topic;
+}
+
 static void allocate(ps_engine *e, const ps_engine_options *o, ps_mem *mem)
 {
     uint32_t n_slots = ps_engine_slots_for(o);
 
     e->slots = ps_mem_alloc(mem, o->depth, sizeof *e->slots);
-    if (o->n_budgets > 0)
-        e->uses = ps_mem_alloc(mem, (uint64_t)n_slots * o->n_budgets,
+    if (n_uses(o) > 0)
+        e->uses = ps_mem_alloc(mem, (uint64_t)n_slots * n_uses(o),
                                sizeof *e->uses);
     ps_window_init(&e->window, o->window, n_slots - o->window, o->capacity,
                    mem);
@@ -120,6 +127,7 @@ ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
     setup = setup_for(o, &e->window);
     e->calls = ps_policy_calls_of(o->policy, o->n_budgets);
     e->n_budgets = o->n_budgets;
+    e->n_uses = n_uses(o);
     for (uint32_t b = 0; b < o->n_budgets; b++)
         e->enough[b] = o->least == 0 ? UINT64_MAX
                                      : o->enough_packs * o->budgets[b];
@@ -165,10 +173,10 @@ uint32_t ps_engine_oldest(const ps_engine *e)
     return slots[here].time < slots[there].time ? here : there;
 }
 
-/* What the sequence in a slot uses of each budget. */
+/* What the sequence in a slot uses of each budget, or its topic. */
 static uint64_t *uses_of(const ps_engine *e, uint32_t slot)
 {
-    return e->uses + (size_t)slot * e->n_budgets;
+    return e->uses + (size_t)slot * e->n_uses;
 }
 
 /* ---- What is due ---- */
@@ -229,8 +237,8 @@ uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length,
     const ps_policy_calls *calls = e->calls;
     uint32_t slot = ps_window_admit(&e->window, length, time);
 
-    if (e->n_budgets > 0)
-        memcpy(uses_of(e, slot), uses, e->n_budgets * sizeof *uses);
+    if (e->n_uses > 0)
+        memcpy(uses_of(e, slot), uses, e->n_uses * sizeof *uses);
     for (uint32_t b = 0; b < e->n_budgets; b++)
         e->used[b] += uses[b];
     if (calls->admitted != NULL)
@@ -391,7 +399,7 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
         for (; n < end; n++) {
             ps_save_u64(saver, at[slots[n]].time);
             ps_save_u32(saver, at[slots[n]].length);
-            for (uint32_t b = 0; b < e->n_budgets; b++)
+            for (uint32_t b = 0; b < e->n_uses; b++)
                 ps_save_u64(saver, uses_of(e, slots[n])[b]);
         }
     }
@@ -400,7 +408,10 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
     return n;
 }
 
-/* Loads what a sequence uses of each budget, at most what a pack has left. */
+/*
+ * Loads what a sequence uses of each budget, at most what a pack has left, or
+ * its topic.
+ */
 static void load_uses(ps_restorer *restorer, const ps_engine_options *o,
                       bool waits, uint64_t *left, uint64_t *uses)
 {
@@ -411,6 +422,8 @@ static void load_uses(ps_restorer *restorer, const ps_engine_options *o,
         else if (waits)
             left[b] -= uses[b];
     }
+    if (o->by_topic)
+        uses[0] = ps_load_u64(restorer);
 }
 
 /*
@@ -425,7 +438,7 @@ static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
     uint32_t room = o->capacity;
     uint64_t left[PS_MAX_BUDGETS];
     uint32_t count = ps_load_count(restorer, waits ? o->depth : o->window,
-                                   SEQUENCE_BYTES + 8 * o->n_budgets);
+                                   SEQUENCE_BYTES + 8 * n_uses(o));
 
     memcpy(left, o->budgets, sizeof left);
     if (waits && (count == 0 || ps_shuffle_is_full(e->shuffle)))

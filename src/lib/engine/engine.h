@@ -52,7 +52,8 @@ typedef struct ps_engine {
     uint64_t evicted;    /* packs evicted from a window with fewer */
     uint32_t n_slots;    /* slots of the window and of chosen packs */
     uint32_t n_budgets;
-    uint64_t *uses;      /* [n_slots][n_budgets]; see policy.h */
+    uint32_t n_uses;     /* the same, or 1 with by_topic */
+    uint64_t *uses;      /* [n_slots][n_uses]; see policy.h */
     uint64_t used[PS_MAX_BUDGETS];   /* sums of `uses` over the window */
     uint64_t enough[PS_MAX_BUDGETS]; /* of one of these, to fill the window
                                         like window.enough */
@@ -72,6 +73,7 @@ typedef struct ps_engine_options {
     uint64_t seed;
     uint64_t max_delay; /* records, at least 1 */
     bool even_cost;
+    bool by_topic;      /* prefer sequences of one topic; not with budgets */
     uint32_t n_budgets; /* if not 0, the policy is auto */
     uint64_t budgets[PS_MAX_BUDGETS]; /* limits of a pack, 1 to PS_MAX_BUDGET */
     const ps_histogram *learn_from; /* expected lengths, or NULL; read only
@@ -105,7 +107,7 @@ static inline bool ps_engine_is_idle(const ps_engine *engine)
 /*
  * Admits a sequence of 1 to `capacity` units that has waited since `time`,
  * which is after that of the sequence admitted before.  uses[i] is at most
- * budget i.  Returns its slot.  Call it only when no pack is due.
+ * budget i; with by_topic, uses[0] is the topic.  Returns its slot.  Call it only when no pack is due.
  */
 uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length,
                             const uint64_t *uses, uint64_t time);

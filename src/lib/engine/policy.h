@@ -34,8 +34,10 @@ typedef struct ps_policy_setup {
     bool even_cost; /* as in ps_packer_options */
     uint32_t n_budgets;
     uint64_t budgets[PS_MAX_BUDGETS]; /* limits of a pack */
+    bool by_topic; /* prefer sequences of one topic */
     const uint64_t *uses; /* [slots][n_budgets], owned by the engine: the
-                             amount of each budget that a sequence uses */
+                             amount of each budget that a sequence uses; with
+                             by_topic [slots]: the topic */
     const ps_histogram *learn_from; /* as in ps_engine_options */
 } ps_policy_setup;
 

@@ -320,6 +320,32 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
+/* Sequences of a length that are examined for their topic. */
+#define TOPIC_DEPTH 64
+
+/*
+ * Takes a sequence of a length: the oldest or, with by_topic, the oldest with
+ * the topic of the pack, which is that of its first sequence.
+ */
+static uint32_t take(state *s, uint32_t length, const uint32_t *slots,
+                     uint32_t n)
+{
+    ps_window *w = s->setup.window;
+    const uint64_t *topics = s->setup.uses;
+    uint32_t slot = w->queues[length].first;
+
+    if (!s->setup.by_topic || n == 0)
+        return ps_window_take(w, length);
+    for (uint32_t i = 0; i < TOPIC_DEPTH && slot != PS_NO_SLOT; i++) {
+        if (topics[slot] == topics[slots[0]]) {
+            ps_window_remove(w, slot);
+            return slot;
+        }
+        slot = w->slots[slot].next_of_length;
+    }
+    return ps_window_take(w, length);
+}
+
 /* Chooses the best pack if one is due, otherwise one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
@@ -341,7 +367,7 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         }
         for (uint32_t i = 0; i < pack.n; i++) {
             s->score.placed[pack.lengths[i]] = 0;
-            slots[i] = ps_window_take(s->setup.window, pack.lengths[i]);
+            slots[i] = take(s, pack.lengths[i], slots, i);
         }
         *n = pack.n;
     }

@@ -17,15 +17,6 @@
 #include "packer/budget.h"
 #include "packer/emit.h"
 
-/* Value of the channel, which is in the payload's per-sequence part. */
-static uint64_t value_of(const ps_packer *p, const ps_sequence *sequence)
-{
-    const ps_payload_column *by = p->set.by;
-    const size_t before = (size_t)p->set.shape.per_token * sequence->n_tok;
-
-    return load_low(sequence->payload + before + by->before, by->bytes);
-}
-
 /* Records that no pieces are collected. */
 static void clear(ps_group *g)
 {
@@ -241,7 +232,7 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
 ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
                        ps_error *err)
 {
-    const uint64_t value = value_of(p, sequence);
+    const uint64_t value = ps_settings_value(&p->set, sequence, p->set.by);
     ps_group *g = &p->group;
     uint32_t left;
     ps_result r = ps_group_tick(p, sequence->id, err);

@@ -51,6 +51,7 @@ enum {
     AT_MAX_BYTES = 72,
     AT_EVEN_COST = 80, /* one byte */
     AT_GROUP = 81,     /* one byte: 1 + index of the channel; 0: no groups */
+    AT_TOPIC = 82,     /* the same */
     AT_ALIGN = 84,
     AT_LEARNED = 88 /* hash of the histogram; 0: none */
 };
@@ -100,6 +101,7 @@ void ps_settings_encode(const ps_settings *s,
     store_u64(to + AT_MAX_BYTES, o->max_bytes);
     to[AT_EVEN_COST] = o->even_cost;
     to[AT_GROUP] = (unsigned char)s->group;
+    to[AT_TOPIC] = (unsigned char)s->topic;
     store_u32(to + AT_ALIGN, o->align > 1 ? o->align : 0);
     store_u64(to + AT_LEARNED, s->learned);
 }
@@ -142,6 +144,11 @@ ps_result ps_settings_compare(const unsigned char *then,
                        then[AT_GROUP] == 0  ? "no groups"
                        : now[AT_GROUP] == 0 ? "groups"
                                             : "groups by another channel");
+    if (then[AT_TOPIC] != now[AT_TOPIC])
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s",
+                       then[AT_TOPIC] == 0  ? "no channel to pack by"
+                       : now[AT_TOPIC] == 0 ? "a channel to pack by"
+                                            : "another channel to pack by");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const uint64_t values[2] = {
             load_low(then + fields[i].at, fields[i].bytes),
@@ -252,6 +259,39 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
     return PS_OK;
 }
 
+/* Finds the channel with the topics. */
+static ps_result find_topic(ps_settings *s, const ps_schema *schema,
+                            const ps_packer_options *o, ps_error *err)
+{
+    uint32_t i = 0;
+
+    s->topic = 0;
+    if (o->by == NULL)
+        return PS_OK;
+    while (i < schema->n_channels &&
+           strcmp(schema->channels[i].name, o->by) != 0)
+        i++;
+    if (i == schema->n_channels)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the sequences have no channel '%.31s' to pack by",
+                       o->by);
+    if (schema->channels[i].kind != PS_PER_SEQUENCE)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s' has a value per token, but packing by it "
+                       "needs one per sequence",
+                       o->by);
+    if (o->policy != PS_POLICY_AUTO)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "packing by a channel needs policy auto, not %s",
+                       ps_policy_name(o->policy));
+    if (o->group != NULL || o->n_budgets > 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "packing by a channel cannot be combined with %s",
+                       o->group != NULL ? "groups" : "budgets");
+    s->topic = i + 1;
+    return PS_OK;
+}
+
 /* Maximum number of sequences that fit a pack. */
 static uint32_t fitting(const ps_packer_options *o)
 {
@@ -326,6 +366,7 @@ static void set_columns(ps_settings *s)
 {
     s->n_columns = ps_payload_columns(&s->info, s->columns);
     s->by = s->group == 0 ? NULL : column_of(s, s->group - 1);
+    s->topics = s->topic == 0 ? NULL : column_of(s, s->topic - 1);
     for (uint32_t i = 0; i < s->info.n_budgets; i++) {
         const uint32_t channel = s->info.budgets[i].channel;
 
@@ -348,6 +389,8 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
         r = check_options(schema, options, err);
     if (r == PS_OK)
         r = find_group(s, schema, options, err);
+    if (r == PS_OK)
+        r = find_topic(s, schema, options, err);
     if (r != PS_OK)
         return r;
     s->options = complete_options(options);
@@ -482,6 +525,7 @@ ps_engine_options ps_settings_engine(const ps_settings *s)
         .max_delay = s->options.max_delay,
         .even_cost = s->options.even_cost,
         .n_budgets = s->info.n_budgets,
+        .by_topic = s->topic != 0,
     };
     for (uint32_t i = 0; i < s->info.n_budgets; i++)
         engine.budgets[i] = s->info.budgets[i].limit;

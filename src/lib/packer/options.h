@@ -27,8 +27,8 @@ typedef struct ps_held_piece {
 
 /* Set by ps_settings_set, and constant afterwards. */
 typedef struct ps_settings {
-    ps_packer_options options; /* with defaults; `learn_from`, `group` and
-                                  `budgets` are the caller's and invalid after opening */
+    ps_packer_options options; /* with defaults; `learn_from`, `group`,
+                                  `by` and `budgets` are the caller's and invalid after opening */
     uint64_t learned;          /* hash of the histogram learned from; 0: none */
     ps_pack_info info;
     ps_shape shape;
@@ -40,6 +40,8 @@ typedef struct ps_settings {
     const ps_payload_column *used[PS_MAX_BUDGETS]; /* channels of the budgets
                                                       in `columns`; NULL:
                                                       attention */
+    uint32_t topic; /* 1 + index of the channel with the topic; 0: none */
+    const ps_payload_column *topics; /* that channel in `columns`, or NULL */
     uint32_t longest; /* maximum number of tokens of a sequence in a pack */
     uint32_t piece;   /* tokens of a piece that is cut off: `longest`, rounded
                          down to a multiple of `align` */
@@ -124,6 +126,17 @@ static inline uint64_t ps_settings_piece_bytes(const ps_settings *s,
                                                uint32_t n_tok)
 {
     return sizeof(ps_held_piece) + ps_shape_bytes(&s->shape, n_tok);
+}
+
+/* Value of a per-sequence channel, as a bit pattern. */
+static inline uint64_t ps_settings_value(const ps_settings *s,
+                                         const ps_sequence *sequence,
+                                         const ps_payload_column *column)
+{
+    const size_t before = (size_t)s->shape.per_token * sequence->n_tok;
+
+    return load_low(sequence->payload + before + column->before,
+                    column->bytes);
 }
 
 /* Length in units of the engine, each `align` tokens, rounded up. */

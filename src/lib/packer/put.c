@@ -40,6 +40,8 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
         return r;
     if (p->set.info.n_budgets > 0)
         ps_budget_uses(&p->set, sequence, n_tok, uses);
+    else if (p->set.topics != NULL)
+        uses[0] = ps_settings_value(&p->set, sequence, p->set.topics);
     slot = ps_engine_admit(p->engine, ps_settings_units(&p->set, n_tok), uses);
     p->held[slot].id = sequence->id;
     p->held[slot].seq_off = off;
