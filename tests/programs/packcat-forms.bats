@@ -454,7 +454,7 @@ END
     done
     for values in -1 2; do
         unfit tfrecord \
-            "a.pks: sequence 0: channel 'next_sentence_label' holds" \
+            "a.pks: sequence 0: channel 'next_sentence_label' has" \
             "{\"input_ids\":[1,2],\"next_sentence_label\":$values}" \
             --channel=next_sentence_label:i32
     done

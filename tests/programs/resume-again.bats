@@ -101,7 +101,7 @@ load ../support/resumed
     packstream -q -L 256 x y | cmp - out
     rm s
     packstream -q -L 256 --state=s -o out x y
-    refused 65 "and the input now has" out -L 256 -o out x1 y
+    refused 65 "but the input now has" out -L 256 -o out x1 y
 }
 
 @test "SIGTERM before the next input begins saves the state" {

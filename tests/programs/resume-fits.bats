@@ -36,7 +36,7 @@ load ../support/resumed
     packstream -q -L 256 --state=s -o out x
     refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 -o out x
     refused 64 "window of default size, not 5" out -L 256 -w 5 -o out x
-    refused 64 "not compressed, these are" out -L 256 --zstd -o out x
+    refused 64 "not compressed, but these packs are" out -L 256 --zstd -o out x
     refused 64 "tokens are u16, not u32" out -L 256 -t u32 -o out x
     packstream -q -L 256 --state=s --resume -o out x
     # Output sent elsewhere would be missing from the file.
@@ -48,7 +48,7 @@ load ../support/resumed
 
 @test "a finished job is compared with its input" {
     packstream -q -L 256 --state=s -o out x
-    refused 65 "and the input now has" out -L 256 -o out y
+    refused 65 "but the input now has" out -L 256 -o out y
     refused 1 "none" out -L 256 -o out none
     packstream -q -L 256 --state=s --resume -o out <x
     # A pipe cannot be checked.

@@ -81,8 +81,8 @@ numbers() {
 
 @test "bert-sequences refuses contradictory options" {
     refused 64 "missing --vocab=N" bert-sequences </dev/null
-    refused 64 "must be given" bert-sequences --vocab=9 --cls-id=1
-    refused 64 "must be given" bert-sequences --vocab=9 --cls-id=1 \
+    refused 64 "are required" bert-sequences --vocab=9 --cls-id=1
+    refused 64 "are required" bert-sequences --vocab=9 --cls-id=1 \
         --sep-id=2 --mask-id=9
     refused 64 "--length=4: must be a number from 5 to 65536" \
         sequences --length=4

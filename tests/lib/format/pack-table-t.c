@@ -298,7 +298,7 @@ static void test_unused_bytes(void **state)
         unsigned at;
         unsigned end;
     } unused[] = {
-        {123, 128}, {180, 184}, {204, 256},
+        {123, 124}, {180, 184}, {204, 208}, {240, 256},
         {AT_TABLE + 36, AT_TABLE + 40}, {AT_TABLE + 48, AT_TABLE + 64},
         {AT_TABLE + N_FIELDS * ENTRY, AT_DTYPE},
     };
