@@ -59,8 +59,8 @@ rows() {
 from 1 to 8Ti" --budget=$budget
     done
     bad_option "the sequences have no channel 'x' for a budget" --budget=x:5
-    bad_option "channel 'mask' has a value per token, but a budget needs one \
-per sequence" --budget=mask:5
+    bad_option "channel 'mask' has a value per token, but one per sequence \
+is needed for a budget" --budget=mask:5
     bad_option "channel 'score' has type f32, but a budget needs integers" \
         --budget=score:5
     bad_option "budget 'tiles' is given twice" --budget=tiles:9 \

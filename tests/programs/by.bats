@@ -76,8 +76,8 @@ packs() {
     local program=packstream operands=(-L 128 x.tok)
     topics 40 >x.tok
     bad_option "the sequences have no channel 'x' to pack by" --by=x
-    bad_option "channel 'mask' has a value per token, but packing by it needs \
-one per sequence" --by=mask
+    bad_option "channel 'mask' has a value per token, but one per sequence \
+is needed to pack by" --by=mask
     bad_option 'packing by a channel needs policy auto, not bestfit' \
         --by=topic -a bestfit
     bad_option 'packing by a channel cannot be combined with groups' \

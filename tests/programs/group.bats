@@ -61,8 +61,8 @@ pairs() {
     local program=packstream operands=(-L 128 x.tok)
     pairs 40 >x.tok
     bad_option "the sequences have no channel 'x' to group by" --group=x
-    bad_option "channel 'mask' has a value per token: groups need one \
-value per sequence" --group=mask
+    bad_option "channel 'mask' has a value per token, but one per sequence \
+is needed to group by" --group=mask
     bad_option "policy concat cuts sequences wherever a pack ends and cannot \
 keep groups together" --group=pair -a concat
     bad_option "depth cannot be combined with groups, which may have more \

@@ -833,7 +833,7 @@ sequences_of() {
         speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
         speaker=packdeal refused 65 'too few sequences for 91 ranks: 90' \
             "${deal[@]}" -n 91 x.tok
-        speaker=packdeal refused 65 '90 sequences do not fill a step of 120, and ' \
+        speaker=packdeal refused 65 '90 sequences do not fill a step of 120, so ' \
             "${deal[@]}" -b 60 --last=drop x.tok
     done
     absent r0 r1 r0.new r1.new

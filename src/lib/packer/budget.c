@@ -24,28 +24,19 @@ static uint32_t root(uint64_t n)
 static ps_result find_channel(const ps_schema *schema, const char *name,
                               uint32_t *channel, ps_error *err)
 {
-    uint32_t i = 0;
+    ps_result r;
 
     if (strcmp(name, ATTENTION) == 0) {
         *channel = PS_BUDGET_ATTENTION;
         return PS_OK;
     }
-    while (i < schema->n_channels && strcmp(schema->channels[i].name, name) != 0)
-        i++;
-    if (i == schema->n_channels)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "budget: the sequences have no channel '%.31s'",
-                       name);
-    if (schema->channels[i].kind != PS_PER_SEQUENCE)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "channel '%s' has a value per token, but a budget needs "
-                       "one value per sequence",
-                       name);
-    if (ps_type_is_float(schema->channels[i].type))
+    r = ps_settings_channel(schema, name, "for a budget", channel, err);
+    if (r != PS_OK)
+        return r;
+    if (ps_type_is_float(schema->channels[*channel].type))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "channel '%s' has type %s, but a budget needs integers",
-                       name, ps_type_name(schema->channels[i].type));
-    *channel = i;
+                       name, ps_type_name(schema->channels[*channel].type));
     return PS_OK;
 }
 
