@@ -189,14 +189,19 @@ static uint64_t age(const ps_engine *e, uint32_t slot)
     return e->now > time ? e->now - time : 0;
 }
 
-static bool is_full(const ps_engine *e)
+/* True if the sequences held use enough of a budget. */
+static bool uses_enough(const ps_engine *e)
 {
-    const ps_window *w = &e->window;
-
     for (uint32_t b = 0; b < e->n_budgets; b++)
-        if (e->used[b] >= e->enough[b] && w->count >= w->least)
-            return true;
-    return ps_window_is_full(w);
+        if (e->used[b] >= e->enough[b])
+            return e->window.count >= e->window.least;
+    return false;
+}
+
+static inline bool is_full(const ps_engine *e)
+{
+    return ps_window_is_full(&e->window) ||
+           (e->n_budgets > 0 && uses_enough(e));
 }
 
 /* True if a pack must be chosen from the window. */
@@ -230,6 +235,13 @@ static uint64_t next_due(const ps_engine *e)
     return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
 }
 
+static void keep_uses(ps_engine *e, uint32_t slot, const uint64_t *uses)
+{
+    memcpy(uses_of(e, slot), uses, e->n_uses * sizeof *uses);
+    for (uint32_t b = 0; b < e->n_budgets; b++)
+        e->used[b] += uses[b];
+}
+
 /* Keeps idle_until, unless this sequence makes a pack due. */
 uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length,
                             const uint64_t *uses, uint64_t time)
@@ -238,9 +250,7 @@ uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length,
     uint32_t slot = ps_window_admit(&e->window, length, time);
 
     if (e->n_uses > 0)
-        memcpy(uses_of(e, slot), uses, e->n_uses * sizeof *uses);
-    for (uint32_t b = 0; b < e->n_budgets; b++)
-        e->used[b] += uses[b];
+        keep_uses(e, slot, uses);
     if (calls->admitted != NULL)
         calls->admitted(e->policy, length);
     if (is_full(e) ||
@@ -264,8 +274,8 @@ static ps_result choose(ps_engine *e, ps_emit_mode mode, uint32_t *n,
         w->tokens < e->few_tokens)
         e->scarce++;
     r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
-    for (uint32_t i = 0; r == PS_OK && i < *n; i++)
-        for (uint32_t b = 0; b < e->n_budgets; b++)
+    for (uint32_t b = 0; r == PS_OK && b < e->n_budgets; b++)
+        for (uint32_t i = 0; i < *n; i++)
             e->used[b] -= uses_of(e, e->slots[i])[b];
     return r;
 }

@@ -324,20 +324,17 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
 #define TOPIC_DEPTH 64
 
 /*
- * Takes a sequence of a length: the oldest or, with by_topic, the oldest with
- * the topic of the pack, which is that of its first sequence.
+ * Takes the oldest sequence of a length with the topic of the one in slot
+ * `like`, or the oldest.
  */
-static uint32_t take(state *s, uint32_t length, const uint32_t *slots,
-                     uint32_t n)
+static uint32_t take_like(state *s, uint32_t length, uint32_t like)
 {
     ps_window *w = s->setup.window;
     const uint64_t *topics = s->setup.uses;
     uint32_t slot = w->queues[length].first;
 
-    if (!s->setup.by_topic || n == 0)
-        return ps_window_take(w, length);
     for (uint32_t i = 0; i < TOPIC_DEPTH && slot != PS_NO_SLOT; i++) {
-        if (topics[slot] == topics[slots[0]]) {
+        if (topics[slot] == topics[like]) {
             ps_window_remove(w, slot);
             return slot;
         }
@@ -367,7 +364,9 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         }
         for (uint32_t i = 0; i < pack.n; i++) {
             s->score.placed[pack.lengths[i]] = 0;
-            slots[i] = take(s, pack.lengths[i], slots, i);
+            slots[i] = s->setup.by_topic && i > 0
+                           ? take_like(s, pack.lengths[i], slots[0])
+                           : ps_window_take(s->setup.window, pack.lengths[i]);
         }
         *n = pack.n;
     }

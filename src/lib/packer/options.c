@@ -378,6 +378,7 @@ static void set_columns(ps_settings *s)
         s->used[i] = channel == PS_BUDGET_ATTENTION ? NULL
                                                     : column_of(s, channel);
     }
+    s->has_uses = s->topics != NULL || s->info.n_budgets > 0;
     s->longest = ps_budget_longest(s);
     s->piece = s->longest - s->longest % s->info.align;
 }

@@ -42,6 +42,7 @@ typedef struct ps_settings {
                                                       attention */
     uint32_t topic; /* 1 + index of the channel with the topic; 0: none */
     const ps_payload_column *topics; /* that channel in `columns`, or NULL */
+    bool has_uses;    /* there are budgets or topics */
     uint32_t longest; /* maximum number of tokens of a sequence in a pack */
     uint32_t piece;   /* tokens of a piece that is cut off: `longest`, rounded
                          down to a multiple of `align` */

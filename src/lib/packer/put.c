@@ -20,6 +20,19 @@
 
 /* ---- Admitting ---- */
 
+/* Admits a sequence or piece with what it uses of the budgets, or its topic. */
+static uint32_t admit_using(ps_packer *p, const ps_sequence *sequence,
+                            uint32_t n_tok, uint32_t units)
+{
+    uint64_t uses[PS_MAX_BUDGETS];
+
+    if (p->set.topics != NULL)
+        uses[0] = ps_settings_value(&p->set, sequence, p->set.topics);
+    else
+        ps_budget_uses(&p->set, sequence, n_tok, uses);
+    return ps_engine_admit(p->engine, units, uses);
+}
+
 /*
  * Admits `n_tok` tokens of a sequence, starting at `off`, to the window.  The
  * window is not full, because all due packs have been emitted.  `next_id` is
@@ -29,7 +42,7 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                               uint32_t off, uint32_t n_tok, uint64_t next_id,
                               ps_error *err)
 {
-    uint64_t uses[PS_MAX_BUDGETS];
+    const uint32_t units = ps_settings_units(&p->set, n_tok);
     uint32_t slot;
     ps_result r = PS_OK;
 
@@ -38,11 +51,8 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                                 err);
     if (r != PS_OK)
         return r;
-    if (p->set.info.n_budgets > 0)
-        ps_budget_uses(&p->set, sequence, n_tok, uses);
-    else if (p->set.topics != NULL)
-        uses[0] = ps_settings_value(&p->set, sequence, p->set.topics);
-    slot = ps_engine_admit(p->engine, ps_settings_units(&p->set, n_tok), uses);
+    slot = p->set.has_uses ? admit_using(p, sequence, n_tok, units)
+                           : ps_engine_admit(p->engine, units, NULL);
     p->held[slot].id = sequence->id;
     p->held[slot].seq_off = off;
     p->held[slot].seq_len = sequence->n_tok;
@@ -170,8 +180,7 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
 static inline bool fits(const ps_packer *p, const ps_sequence *sequence)
 {
     return sequence->n_tok <= p->set.longest &&
-           (p->set.info.n_budgets == 0 ||
-            ps_budget_allows(&p->set, sequence));
+           (!p->set.has_uses || ps_budget_allows(&p->set, sequence));
 }
 
 /* Drops, truncates or splits a sequence that does not fit a pack. */
