@@ -103,7 +103,7 @@ alignment, 16" --budget=attention:200 --align=16
     for other in '' --budget=tiles:8 '--budget=tiles:9 --budget=attention:9000'; do
         # Word splitting intended: a list of options.
         # shellcheck disable=SC2086
-        refused 64 'saved with other budgets' packstream -w 20 -L 128 $other \
+        refused 64 'saved with different budgets' packstream -w 20 -L 128 $other \
             --state=s --resume -o out x.tok
     done
     packstream -w 20 -L 128 --budget=tiles:9 --state=s --resume -o out x.tok

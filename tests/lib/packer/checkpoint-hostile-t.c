@@ -201,7 +201,7 @@ static void test_head(void **unused)
     refuse_u64(&s, AT_NOTE_BYTES, s.size);
     refuse_u64(&s, AT_NOTE_BYTES, UINT64_MAX);
     refuse_u32(&s, AT_COMPRESSED, 0, PS_ERR_ARGUMENT,
-               "packs that are not compressed, these are");
+               "packs that are not compressed, but these packs are");
     refuse_u32(&s, AT_COMPRESSED, 2, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_LEVEL, 2, PS_ERR_ARGUMENT, "with compression level 2");
     refuse_u32(&s, s.header, 0, PS_ERR_CORRUPT, "damaged");
@@ -303,7 +303,7 @@ static void test_not_compressed(void **unused)
     refuse_u32(&s, AT_KIND, 1, PS_ERR_ARGUMENT, "has ended");
     refuse_u32(&s, AT_KIND, 2, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_COMPRESSED, 1, PS_ERR_ARGUMENT,
-               "packs that are compressed, these are not");
+               "packs that are compressed, but these packs are not");
     store_u64(s.good + AT_PACKS, 0);
     refuse_u64(&s, AT_OUTPUT_PACKS, 0);
     end(&s);
