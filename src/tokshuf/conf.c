@@ -36,6 +36,10 @@ static const option_entry entries[] = {
      "after the shuffle",
      OPTION_NUMBER(conf, by_length, 1, UINT64_MAX),
      .why = "must be a number of sequences from 1"},
+    {0, "group", "CHANNEL",
+     "move consecutive sequences with the same value of\n"
+     "CHANNEL together",
+     OPTION_TEXT(conf, group)},
     {0, "split", "SHARE:FILE,...",
      "write each SHARE of the sequences to its FILE",
      OPTION_TEXT(conf, split)},
@@ -139,6 +143,13 @@ int conf_settle(conf *c)
         return message_usage("--no-shuffle and --split cannot be combined");
     if (c->in_order && c->state != NULL)
         return message_usage("--no-shuffle and --state cannot be combined");
+    if (c->group != NULL && (c->in_order || c->count != UINT64_MAX ||
+                             c->by_length > 0 || c->split != NULL))
+        return message_usage("--group and %s cannot be combined",
+                             c->in_order              ? "--no-shuffle"
+                             : c->count != UINT64_MAX ? "--head-count"
+                             : c->by_length > 0       ? "--by-length"
+                                                      : "--split");
     if (c->split != NULL && c->output != NULL)
         return message_usage("--split and -o cannot be combined");
 

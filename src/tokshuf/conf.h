@@ -34,6 +34,7 @@ typedef struct conf {
     uint32_t min_length;  /* in tokens */
     uint32_t max_length;  /* in tokens */
     uint64_t by_length;   /* sequences per window of --by-length; 0: none */
+    const char *group;    /* channel of --group; NULL: none */
     uint64_t memory;      /* limit of --memory, in bytes */
     const char *folder;   /* directory of temporary files */
     ps_type type;         /* type of raw tokens; 0: not given */

@@ -7,10 +7,12 @@
 #include "tokshuf/input.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "cli/message.h"
 #include "cli/signals.h"
+#include "common/bytes.h"
 #include "files/files.h"
 
 static int fail(const input *in, const ps_error *err)
@@ -39,6 +41,23 @@ static ps_result wait_for_input(void *context, ps_error *err)
     return in->told ? PS_ERR_IO : PS_OK;
 }
 
+/* Finds the channel of --group. */
+static int find_group(input *in)
+{
+    const char *name = in->conf->group;
+
+    if (name == NULL)
+        return STATUS_OK;
+    for (uint32_t i = 0; i < in->schema.n_channels; i++)
+        if (strcmp(in->schema.channels[i].name, name) == 0 &&
+            in->schema.channels[i].kind == PS_PER_SEQUENCE)
+            in->group = i + 1;
+    return in->group > 0
+               ? STATUS_OK
+               : message_usage("%s: no per-sequence channel '%s' to group by",
+                               files_input_name(in->name), message_name(name));
+}
+
 int input_open(input *in, const conf *c, int file)
 {
     /* Overlong sequences are skipped without a message. */
@@ -61,7 +80,10 @@ int input_open(input *in, const conf *c, int file)
     in->position.mark = ps_token_reader_mark(in->reader);
     if (c->state != NULL)
         ps_token_reader_on_wait(in->reader, wait_for_input, in);
-    return option_check_type(c->type, &in->schema, in->name);
+    status = find_group(in);
+    return status == STATUS_OK
+               ? option_check_type(c->type, &in->schema, in->name)
+               : status;
 }
 
 /* Fingerprint of a record, to detect changed files. */
@@ -92,6 +114,24 @@ int input_resume(input *in, const input_position *position)
     return STATUS_DATA;
 }
 
+/* Starts a group unless the sequence belongs to the current one. */
+static void follow_group(input *in, const ps_sequence *next)
+{
+    const ps_schema *schema = &in->schema;
+    input_position *position = &in->position;
+    uint64_t value;
+
+    if (in->group == 0)
+        return;
+    value = load_low(
+        next->payload + ps_payload_offset(schema, in->group - 1, next->n_tok),
+        ps_type_bytes(schema->channels[in->group - 1].type));
+    if (position->n_read == 0 || value != position->group) {
+        position->group = value;
+        position->first_id = next->id;
+    }
+}
+
 /*
  * Reads the next sequence of the file.  *wanted is set to false if the length
  * is not between --min-length and --max-length.
@@ -112,6 +152,8 @@ static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
     if (r != PS_OK)
         return r;
     *wanted = !too_long && next->n_tok >= c->min_length;
+    if (!too_long)
+        follow_group(in, next);
     position->n_read++;
     position->n_long += too_long;
     position->n_short += !too_long && !*wanted;

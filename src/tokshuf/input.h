@@ -29,6 +29,8 @@ typedef struct input_position {
     uint64_t n_read; /* number of sequences read, including this record */
     uint64_t n_short; /* number of sequences skipped as too short */
     uint64_t n_long;  /* number of sequences skipped as too long */
+    uint64_t group;   /* value of the current group, if a sequence was read */
+    uint64_t first_id;  /* id of its first sequence */
 } input_position;
 
 typedef struct input {
@@ -38,6 +40,7 @@ typedef struct input {
     int fd;           /* -1: not open */
     ps_token_reader *reader;
     ps_schema schema;
+    uint32_t group; /* 1 + index of the channel of --group; 0: none */
     /* position of the last record read; without a state, only the counts */
     input_position position;
     bool told; /* the hook ended the read, and has reported any error */

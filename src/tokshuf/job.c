@@ -70,12 +70,15 @@ static int read_all(job *j)
     progress_inputs(&j->progress, j->conf->inputs, j->conf->n_inputs);
     while (status == STATUS_OK && !is_stopped(j)) {
         ps_sequence next;
+        uint64_t first_id;
         record one;
 
         status = input_next(&j->in, &next, &more);
         if (status != STATUS_OK || !more)
             break;
-        one = (record){.key = order_key(j->conf->seed, next.id),
+        /* Sorting is stable, so a group of equal keys keeps its order. */
+        first_id = j->in.group > 0 ? j->in.position.first_id : next.id;
+        one = (record){.key = order_key(j->conf->seed, first_id),
                        .n_tok = next.n_tok,
                        .payload = next.payload};
         status = sorter_put(&j->shuffled, &one);

@@ -37,7 +37,7 @@ enum {
     HEAD_FRAMING, /* 1 if the records are framed */
     HEAD_TYPE,    /* token type of the records */
     HEAD_BYTES,   /* total size of the files read to the end */
-    HEAD_FILE,    /* from here to HEAD_LONG: input_position */
+    HEAD_FILE,    /* from here to HEAD_FIRST_ID: input_position */
     HEAD_RECORD,
     HEAD_ID,
     HEAD_OFFSET,
@@ -49,6 +49,9 @@ enum {
     HEAD_READ,
     HEAD_SHORT,
     HEAD_LONG,
+    HEAD_GROUPED, /* 1 with --group */
+    HEAD_GROUP,
+    HEAD_FIRST_ID,
     HEAD_KEY, /* from here to HEAD_MERGED: members of sorter */
     HEAD_PUT,
     HEAD_GIVEN,
@@ -77,7 +80,7 @@ enum {
 
 static const checkpoint_form form = {.program = "tokshuf",
                                      .magic = MAGIC,
-                                     .version = 2,
+                                     .version = 3,
                                      .n = HEAD_NUMBERS,
                                      .n_part = OUTPUT_NUMBERS};
 
@@ -159,6 +162,8 @@ static int compare_options(const state *s)
         {"--min-length=", head(s, HEAD_MIN), c->min_length, {NULL}},
         {"--max-length=", head(s, HEAD_MAX), c->max_length, {NULL}},
         {"--by-length=", head(s, HEAD_WINDOW), c->by_length, {NULL}},
+        {"", head(s, HEAD_GROUPED), c->group != NULL,
+         {"no --group", "--group"}},
         {"an input count of ", head(s, HEAD_INPUTS), (uint64_t)c->n_inputs,
          {NULL}},
         {"an output count of ", head(s, HEAD_OUTPUTS), c->n_outputs, {NULL}},
@@ -233,7 +238,9 @@ int state_open(state *s, const conf *c)
         .hash = head(s, HEAD_HASH),
         .n_read = head(s, HEAD_READ),
         .n_short = head(s, HEAD_SHORT),
-        .n_long = head(s, HEAD_LONG)};
+        .n_long = head(s, HEAD_LONG),
+        .group = head(s, HEAD_GROUP),
+        .first_id = head(s, HEAD_FIRST_ID)};
     return STATUS_OK;
 }
 
@@ -375,6 +382,9 @@ static void store_shuffle(const state *s, const input *in, const sorter *sorted,
     to[HEAD_READ] = position->n_read;
     to[HEAD_SHORT] = position->n_short;
     to[HEAD_LONG] = position->n_long;
+    to[HEAD_GROUPED] = c->group != NULL;
+    to[HEAD_GROUP] = position->group;
+    to[HEAD_FIRST_ID] = position->first_id;
     to[HEAD_KEY] = sorted->max_key;
     to[HEAD_PUT] = sorted->count;
     to[HEAD_GIVEN] = sorted->given;

@@ -330,3 +330,63 @@ or 0.7" --split="$part,1:y"
     bad_option '--by-length=0: must be a number of sequences from 1' \
         --by-length=0
 }
+
+# groups: g.tok, 900 groups of 1 to 5 sequences, which can have equal numbers.
+groups() {
+    awk 'BEGIN {
+        srand(9)
+        for (g = 0; g < 900; g++)
+            for (k = int(1 + 5 * rand()); k > 0; k--) {
+                printf "{\"g\": %d, \"input_ids\": [%d", g % 300 - 9, n++
+                for (i = int(20 * rand()); i > 0; i--) printf ", 1"
+                print "]}"
+            }
+    }' | tokcat -q --from=jsonl >g.tok
+}
+
+# starts FILE: the first token of each sequence, which counts up in a group, and
+# the group.
+starts() {
+    packstream -q -L 4096 -a none "$1" | packcat -q --to=jsonl |
+        sed -E 's/.*"input_ids":\[([0-9]+).*"g":(-?[0-9]+).*/\1 \2/'
+}
+
+@test "groups are moved as a whole" {
+    groups
+    tokshuf --group=g --seed=3 -o out.tok g.tok
+    starts g.tok | sort >wanted
+    starts out.tok >found
+    sort found | diff -q - wanted
+    # A group begins where the number changes or does not count up.
+    awk '$1 != last + 1 || $2 != g { n++ } { last = $1; g = $2 }
+        END { print n }' found >pieces
+    starts g.tok | awk '$2 != g { n++ } { g = $2 } END { print n }' >whole
+    echo "$(cat pieces) pieces, $(cat whole) groups"
+    # By chance, few groups follow the one that they followed in the input.
+    [ "$(cat pieces)" -le "$(cat whole)" ]
+    [ "$(cat pieces)" -ge $(($(cat whole) - 9)) ]
+    head -n 400 found | awk '$1 < 1350 { n++ } END { exit n < 100 || n > 300 }'
+    # Neither memory nor the files matter, nor does where a job is stopped.
+    tokshuf --group=g --seed=3 -M 64Ki g.tok | cmp - out.tok
+    tokshuf --group=g --seed=4 g.tok | run -1 cmp -s - out.tok
+    for cut in 9000 20001 30002; do
+        rm -f s s.0 s.1
+        run -65 tokshuf -q --group=g --seed=3 --state=s --state-every=1 \
+            -o new.tok - < <(head -c "$cut" g.tok)
+        tokshuf -q --group=g --seed=3 --state=s --resume -o new.tok g.tok
+        cmp new.tok out.tok
+    done
+}
+
+@test "groups are refused where they would be cut" {
+    groups
+    for option in --no-shuffle --head-count=9 --by-length=9 --split=1:a,1:b; do
+        refused 64 "--group and ${option%%=*} cannot be combined" \
+            tokshuf --group=g "$option" g.tok
+    done
+    refused 64 "g.tok: no per-sequence channel 'x' to group by" \
+        tokshuf --group=x g.tok
+    run -65 tokshuf -q --group=g --state=s --state-every=9 -o new.tok - \
+        < <(head -c 9000 g.tok)
+    refused 64 '--group' tokshuf --state=s --resume -o new.tok g.tok
+}

@@ -36,9 +36,9 @@ RUNS = ("s.0", "s.1")
 INPUTS = ["a", "b", "c"]
 
 # Numbers in a state, in words: for the shuffle, and for an output.
-NUMBERS, ITS_NUMBERS = 37, 8
+NUMBERS, ITS_NUMBERS = 40, 8
 STATE_BYTES = 8 * (1 + NUMBERS + ITS_NUMBERS + 1)
-PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 27, 30, 31
+PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 30, 33, 34
 READING, SORTED, ENDED = range(3)
 
 
