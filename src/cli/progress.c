@@ -143,8 +143,8 @@ static void append_rest(progress *p, line *l, const progress_figures *figures)
     append(l, "%.0f%%", 100 * (double)done / (double)p->all);
 
     /*
-     * Measure the speed from the first line: a resumed job skipped the data
-     * before it.
+     * Measure the speed from the first line on, since a resumed job may have
+     * skipped the data before.
      */
     if (p->first_ns == 0) {
         p->first_ns = p->shown_ns;

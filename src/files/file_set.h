@@ -32,9 +32,9 @@ typedef struct file_set {
 } file_set;
 
 /*
- * Adds the file `stem` + `ending` and creates it under its temporary name, open
- * for reading and writing and locked as by files_lock.  A temporary file left
- * by a killed job is removed.  Returns the descriptor; on failure, prints a
+ * Adds the file `stem` + `ending`: creates it under its temporary name, opens
+ * it for reading and writing, and locks it (see files_lock).  A temporary file
+ * left by a killed job is removed.  Returns the descriptor; on failure, prints a
  * message and returns -1.
  *
  * Refuses a name that exists and is not a regular file, one of the `n_inputs`

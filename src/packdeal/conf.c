@@ -167,6 +167,7 @@ int conf_check(conf *c)
     if (c->epoch_given && !c->seed_given)
         return message_usage("--epoch needs --seed");
     if (c->json && (c->what != CONF_LIST || c->rank_given))
-        return message_usage("--json needs --list, without --rank");
+        return message_usage("--json needs --list and cannot be combined with "
+                             "--rank");
     return check_output(c);
 }

@@ -136,7 +136,8 @@ static int overlong_failure(const job *j, const ps_error *why)
                   files_input_name(j->input.name), why->text,
                   j->conf->n_budgets == 0
                       ? "split, truncate or drop"
-                      : "drop, or split or truncate if it is too long");
+                      : "drop (or split or truncate if the sequence is too "
+                        "long)");
     return STATUS_DATA;
 }
 

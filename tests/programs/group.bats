@@ -70,8 +70,8 @@ sequences" --group=pair -d 4
     bad_option "--rejects with --group needs --overlong=drop or \
 --out-of-vocab=drop, not both" --group=pair --overlong=drop \
         --out-of-vocab=drop --rejects=r.tok
-    refused 64 "with groups, the capacity must be at most 1048576, the \
-maximum number of sequences in a pack" packstream -L 2000000 --group=pair x.tok
+    refused 64 "with groups, the capacity must be at most 1048576 times the \
+alignment, since a pack has at most as many sequences" packstream -L 2000000 --group=pair x.tok
     refused 65 ", exceeds the capacity, 40: use \
 --overlong=split, truncate or drop" packstream -L 40 --group=pair x.tok
     program=packstat operands=(x.tok)

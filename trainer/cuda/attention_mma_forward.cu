@@ -182,7 +182,7 @@ attention_forward_mma_kernel(const attention_job<bf16> job)
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* rows are complete, earlier rows were read */
+        __syncthreads(); /* rows arrived, earlier ones were read */
         if (at + MMA_CHUNK < p.n)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)

@@ -338,7 +338,7 @@ static void fill_table(tr_cuda *c)
 
 /*
  * The driver's threads inherit the signal mask.  They must block all signals,
- * so that no signal is handled late, on one of these threads.
+ * otherwise one could be delivered to one of these threads and handled late.
  */
 static bool open_all(tr_cuda *c, unsigned nth)
 {

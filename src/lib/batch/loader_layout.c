@@ -15,7 +15,7 @@
 /* Size of the packs to read ahead, in bytes. */
 #define AHEAD_BYTES ((uint64_t)1 << 20)
 
-/* Limits of the number of batches to read ahead. */
+/* Limits on the number of batches to read ahead. */
 #define AHEAD_MIN 3
 #define AHEAD_MAX 256
 

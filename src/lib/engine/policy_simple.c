@@ -2,7 +2,8 @@
  * policy_simple.c - policies without a state: bestfit, nextfit, none and
  * concat.
  *
- * These serve for comparison with other packers and for packing in input order.
+ * They are meant for comparison with other packers and for packing in input
+ * order.
  * Each pack starts with the oldest sequence.
  *
  * SPDX-License-Identifier: MIT

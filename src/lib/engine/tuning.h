@@ -163,7 +163,7 @@
  *
  * Packs are built with several leaders until one is good: its score is near the
  * mean of recent packs.  Scores and values are refreshed several times per
- * window, and less often while windows differ little more than randomly.  The
+ * window, but less often while windows differ by little more than chance.  The
  * depth counts as ample, or as unlimited, if it exceeds the number of sequences
  * in a full pack by that percentage.
  */

@@ -157,8 +157,7 @@ static ps_result compare(const char *who, const total *totals, size_t n,
     for (size_t i = 0; i < n; i++)
         if (totals[i].declared != totals[i].seen)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "%s declares %s as %" PRIu64 ", but the packs have "
-                           "%" PRIu64,
+                           "%s declares %s as %" PRIu64 ", but it is %" PRIu64,
                            who, totals[i].name, totals[i].declared,
                            totals[i].seen);
     return PS_OK;

@@ -29,7 +29,7 @@ typedef struct ps_pricer {
     const ps_lp_instance *instance;
     const double *price; /* [n], of the last run; not owned */
     uint32_t unit;       /* tokens; above 1, prices are inexact */
-    uint32_t capacity;   /* in units, like all below */
+    uint32_t capacity;   /* in units, like the weights */
     uint32_t *weight;    /* [n], of each length */
     uint32_t *item;      /* by capacity: the length that attains F1 */
     ps_price_rise *rises;

@@ -149,7 +149,7 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     double times = HUGE_VAL;
     double rise;
 
-    /* Change of `used` per use of the entering column. */
+    /* Change in `used` for each use of the entering column. */
     memset(b->work, 0, b->n * sizeof *b->work);
     for (size_t k = column->first; k < column->first + column->n; k++)
         b->work[b->list.index[k]] = b->list.value[k];

@@ -265,8 +265,9 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
                        "more sequences");
     if (o->capacity / (o->align > 1 ? o->align : 1) > PS_MAX_DEPTH)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "with groups, the capacity must be at most %" PRIu32 ", "
-                       "the maximum number of sequences in a pack",
+                       "with groups, the capacity must be at most %" PRIu32 " "
+                       "times the alignment, since a pack has at most as many "
+                       "sequences",
                        PS_MAX_DEPTH);
     s->group = i + 1;
     return PS_OK;

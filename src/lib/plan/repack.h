@@ -23,8 +23,9 @@ typedef struct ps_repack_options {
 
 /*
  * Replaces *best, which may be NULL, with a plan for the whole histogram if it
- * finds one with fewer packs.  Deducts the work done from o->work, but the
- * initial packs can exceed it.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * finds one with fewer packs.  Deducts the work done from o->work, although
+ * making the initial packs can take more.
+ * PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
                          ps_repack_options *o, ps_error *err);

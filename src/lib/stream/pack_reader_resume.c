@@ -177,7 +177,8 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
     if (result == PS_OK &&
         (r->bytes != NULL || r->input->taken != PS_PACK_HEADER_BYTES))
         result = ps_fail(err, PS_ERR_ARGUMENT,
-                         "a reader cannot be resumed after it has read");
+                         "a reader cannot be resumed after it has read a "
+                         "pack");
     if (result == PS_OK)
         result = ps_pack_reader_peek_head(r, &head, err);
     if (result != PS_OK)

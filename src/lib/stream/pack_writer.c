@@ -97,7 +97,7 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     *writer = NULL;
     if (r == PS_OK && options->joined && info->share)
         r = ps_fail(err, PS_ERR_UNSUPPORTED,
-                    "the share of one rank cannot be joined: its other packs "
+                    "the share of one rank cannot be joined: the other packs "
                     "are in other files");
     if (r != PS_OK)
         return r;
