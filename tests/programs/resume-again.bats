@@ -129,7 +129,7 @@ load ../support/resumed
         half_done x -L 256
     }
     half_done_anew
-    refused 64 "out: is a file" out -L 256 --resume-from=5 -o out x
+    refused 64 "out: cannot use --resume-from to write to a file" out -L 256 --resume-from=5 -o out x
 }
 
 @test "rejects are not written twice" {

@@ -254,7 +254,7 @@ refused() {
     refused 64 "overlong error, not drop" -L 512 -w 64 --overlong=drop x
     refused 64 "pad_id 0, not 1" -L 512 -w 64 --pad-id=1 x
     refused 64 "max_delay 128, not 9" -L 512 -w 64 --max-delay=9 x
-    refused 64 "not compressed, these are" -L 512 -w 64 --zstd x
+    refused 64 "not compressed, but these packs are" -L 512 -w 64 --zstd x
     refused 64 "--flush-every none, not 5" -L 512 -w 64 --flush-every=5 x
     refused 64 "no --flush-records, not --flush-records" -L 512 -w 64 \
         --flush-records x

@@ -539,7 +539,7 @@ static void test_what_differs(void **state)
          "saved with no histogram to learn from"},
         {{40, 4, 9, 1, .even_cost = true}, "saved with even_cost off, not on"},
         {{40, 4, 9, 1, .compressed = true, .level = 3},
-         "for packs that are not compressed, these are"},
+         "not compressed, but these packs are"},
     };
     ps_packer_options shuffled = {40, 4, 9, 1, .order = PS_PACKS_SHUFFLED,
                                   .seed = 7};

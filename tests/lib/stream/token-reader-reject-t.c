@@ -191,7 +191,7 @@ static void test_order_of_calls(void **state)
                   &err);
     assert_result(ps_token_reader_skip(r, &err), PS_ERR_RANGE, &err);
     assert_result(ps_token_reader_hold(r, &s, &err), PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, "was skipped"));
+    assert_non_null(strstr(err.text, "has already been skipped"));
     ps_token_reader_free(r);
     rewind_fd(fd);
     r = open_reader(fd);
