@@ -745,7 +745,7 @@ END_ROWS = [
         "declares max_seqlen as 15, but"),
     pks("end-greatest", last("max_depth", 3), "declares max_depth as 3, but"),
     pks("end-greatest", last("min_fill", 2),
-        "declares min_fill as 2, but the"),
+        "declares min_fill as 2, but it is 9"),
     pks("pack-cut", without_end, "without END"),
     pks("pack-cut", cut(1), "the stream ends after"),
     pks("pack-behind", followed(b"x"), "not a pack stream"),
