@@ -238,6 +238,8 @@ def budget_rows(pieces: Pieces, starts: Optional[np.ndarray],
             if column is None:
                 raise ValueError("budget: there is no column %s with an "
                                  "integer per row" % printable(name))
+            if column.values.null_count:
+                raise ValueError("%s: a value is missing" % printable(name))
             own = column.values.to_numpy(False)[pieces.rows]
         over = (own < 0) | (own > limit)
         own = np.where(over, limit + 1, own).astype(np.int64)
@@ -362,6 +364,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
     """Packs these rows, or all rows.  Returns the schema and the batches.
     `strings` allows columns of strings."""
     one_of(OVERLONG, overlong, "overlong")
+    if options.get("by") is not None:
+        raise ValueError("by: tables are packed by lengths alone; use a Packer")
     packer_options(seq_length, **options)       # validates them
     for name in table.column_names:
         if name in MADE:

@@ -191,7 +191,7 @@ class Packer:
         result = lib.psn_pack(self._packer, self.schema.native,
                               columns.native, self._next, at, self._sink,
                               enough or ffi.cast("size_t", -1), err)
-        if result == lib.PS_ERR_OVERLONG:   # only for a group
+        if result in (lib.PS_ERR_OVERLONG, lib.PS_ERR_RANGE):   # only for a group
             raise PackError("%s; use overlong='split', 'truncate' or 'drop'"
                             % ffi.string(err.text).decode())
         check(result, err)

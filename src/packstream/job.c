@@ -134,10 +134,8 @@ static int overlong_failure(const job *j, const ps_error *why)
 {
     message_error("%s: %s: use --overlong=%s",
                   files_input_name(j->input.name), why->text,
-                  j->conf->n_budgets == 0
-                      ? "split, truncate or drop"
-                      : "drop (or split or truncate if the sequence is too "
-                        "long)");
+                  why->code == PS_ERR_RANGE ? "drop"
+                                            : "split, truncate or drop");
     return STATUS_DATA;
 }
 
@@ -157,7 +155,7 @@ static int after_put(job *j, uint64_t n, ps_result result,
 
     if (j->reject_status != STATUS_OK)
         return j->reject_status;
-    if (result == PS_ERR_OVERLONG)
+    if (result == PS_ERR_OVERLONG || result == PS_ERR_RANGE)
         return overlong_failure(j, why);
     if (result != PS_OK)
         return refilled ? job_input_failure(j, why)

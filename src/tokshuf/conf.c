@@ -144,12 +144,15 @@ int conf_settle(conf *c)
     if (c->in_order && c->state != NULL)
         return message_usage("--no-shuffle and --state cannot be combined");
     if (c->group != NULL && (c->in_order || c->count != UINT64_MAX ||
-                             c->by_length > 0 || c->split != NULL))
+                             c->by_length > 0 || c->split != NULL ||
+                             c->min_length > 1 || c->max_length < UINT32_MAX))
         return message_usage("--group and %s cannot be combined",
                              c->in_order              ? "--no-shuffle"
                              : c->count != UINT64_MAX ? "--head-count"
                              : c->by_length > 0       ? "--by-length"
-                                                      : "--split");
+                             : c->split != NULL       ? "--split"
+                             : c->min_length > 1      ? "--min-length"
+                                                      : "--max-length");
     if (c->split != NULL && c->output != NULL)
         return message_usage("--split and -o cannot be combined");
 

@@ -163,7 +163,7 @@ static int compare_options(const state *s)
         {"--max-length=", head(s, HEAD_MAX), c->max_length, {NULL}},
         {"--by-length=", head(s, HEAD_WINDOW), c->by_length, {NULL}},
         {"", head(s, HEAD_GROUPED), c->group != NULL,
-         {"no --group", "--group"}},
+         {"single sequences", "whole groups"}},
         {"an input count of ", head(s, HEAD_INPUTS), (uint64_t)c->n_inputs,
          {NULL}},
         {"an output count of ", head(s, HEAD_OUTPUTS), c->n_outputs, {NULL}},

@@ -805,7 +805,7 @@ EOF
  stream has only 6: name this file first" packcat --merge -o x a.pks window.pks
     packcat --merge -o x window.pks a.pks
     packdeal -n 2 -b 1 -o 'share.%d' a.pks window.pks
-    is 65 "packcat: share.0: the share of one rank cannot be joined: its\
+    is 65 "packcat: share.0: the share of one rank cannot be joined: the\
  other packs are in other files" packcat --merge share.0
     is 65 "packcat: a.tok: not a pack stream: this looks like token records\
  (pack them with packstream)" packcat --merge a.tok

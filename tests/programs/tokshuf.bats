@@ -380,7 +380,8 @@ starts() {
 
 @test "groups are refused where they would be cut" {
     groups
-    for option in --no-shuffle --head-count=9 --by-length=9 --split=1:a,1:b; do
+    for option in --no-shuffle --head-count=9 --by-length=9 --split=1:a,1:b \
+        --min-length=2 --max-length=9; do
         refused 64 "--group and ${option%%=*} cannot be combined" \
             tokshuf --group=g "$option" g.tok
     done
@@ -388,5 +389,5 @@ starts() {
         tokshuf --group=x g.tok
     run -65 tokshuf -q --group=g --state=s --state-every=9 -o new.tok - \
         < <(head -c 9000 g.tok)
-    refused 64 '--group' tokshuf --state=s --resume -o new.tok g.tok
+    refused 64 'whole groups' tokshuf --state=s --resume -o new.tok g.tok
 }

@@ -753,6 +753,15 @@ def packed_budgets():
     raises(packstream.PackError, "tokens exceed what the budget for attention "
            "allows, 100", packstream.pack_dataset, table, 512,
            budget={"attention": 10000})
+    raises(ValueError, "by: tables are packed by lengths alone",
+           packstream.pack_dataset, table, 512, by="g")
+    missing = pa.table({"input_ids": [[1], [2]], "tiles": [1, None]})
+    raises(ValueError, "tiles: a value is missing", packstream.pack_dataset,
+           missing, 8, budget={"tiles": 4})
+    long = {"a column with a name of more than 23 bytes": 4}
+    order, _ = packstream.pack_lengths([3, 2], 8, dict.fromkeys(long, [1, 2]),
+                                       budget=long)
+    assert sorted(order) == [0, 1]
     raises(ValueError, "needs what each", packstream.pack_lengths, lengths,
            512, budget={"tiles": 3})
     raises(ValueError, "x has no budget", packstream.pack_lengths, lengths,

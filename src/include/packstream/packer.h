@@ -218,8 +218,8 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
  * determines the handling of a sequence longer than the capacity; with
  * PS_OVERLONG_DROP its payload may be NULL.  PS_POLICY_CONCAT splits sequences
  * at pack boundaries.  Completed packs are added to the output buffer.
- * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _MEMORY, _IO, _LIMIT (a payload above
- * PS_MAX_SEQUENCE_BYTES).
+ * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _RANGE (a channel exceeds its budget),
+ * _MEMORY, _IO, _LIMIT (a payload above PS_MAX_SEQUENCE_BYTES).
  */
 PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       const ps_sequence *sequence,

@@ -320,29 +320,6 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* Sequences of a length that are examined for their topic. */
-#define TOPIC_DEPTH 64
-
-/*
- * Takes the oldest sequence of a length with the topic of the one in slot
- * `like`, or the oldest.
- */
-static uint32_t take_like(state *s, uint32_t length, uint32_t like)
-{
-    ps_window *w = s->setup.window;
-    const uint64_t *topics = s->setup.uses;
-    uint32_t slot = w->queues[length].first;
-
-    for (uint32_t i = 0; i < TOPIC_DEPTH && slot != PS_NO_SLOT; i++) {
-        if (topics[slot] == topics[like]) {
-            ps_window_remove(w, slot);
-            return slot;
-        }
-        slot = w->slots[slot].next_of_length;
-    }
-    return ps_window_take(w, length);
-}
-
 /* Chooses the best pack if one is due, otherwise one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
@@ -365,7 +342,9 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         for (uint32_t i = 0; i < pack.n; i++) {
             s->score.placed[pack.lengths[i]] = 0;
             slots[i] = s->setup.by_topic && i > 0
-                           ? take_like(s, pack.lengths[i], slots[0])
+                           ? ps_window_take_like(s->setup.window, pack.lengths[i],
+                                                 s->setup.uses,
+                                                 s->setup.uses[slots[0]])
                            : ps_window_take(s->setup.window, pack.lengths[i]);
         }
         *n = pack.n;

@@ -39,6 +39,10 @@
 /* Shares are rounded up: several together can exceed the whole's by this. */
 #define SLACK ((int64_t)WEIGHTS * MAX_RESOURCES * 2)
 
+/* The oldest sequences are candidates: this many, and what fills some packs. */
+#define CANDIDATES 1024
+#define CANDIDATE_PACKS 16
+
 /* A pack with this score is good enough. */
 #define ENOUGH (FULL - FULL / 2048)
 
@@ -64,7 +68,6 @@
 
 /* A sequence is urgent when 1 % of its allowed delay is left. */
 #define URGENT_PART 100
-#define URGENT_WINDOWS 2
 
 /* A sequence in the window. */
 typedef struct item {
@@ -254,19 +257,26 @@ static int compare_items(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Lists the window. */
+/* Lists the candidates, the oldest sequences of the window. */
 static void list(state *s)
 {
     const ps_window *w = s->setup.window;
+    uint64_t sums[MAX_RESOURCES] = {0};
+    bool enough = false;
 
     s->n = 0;
     memset(s->here, 0, sizeof s->here);
-    for (uint32_t slot = w->oldest; slot != PS_NO_SLOT;
+    for (uint32_t slot = w->oldest;
+         slot != PS_NO_SLOT && !(enough && s->n >= CANDIDATES);
          slot = w->slots[slot].younger) {
         item *t = &s->items[s->n++];
 
         describe(s, slot, t);
         s->here[t->kind]++;
+        for (uint32_t i = 0; i < s->n_resources; i++) {
+            sums[i] += t->needs[i];
+            enough |= sums[i] / CANDIDATE_PACKS >= s->whole[i];
+        }
     }
     weigh(s);
     for (uint32_t k = 0; k < s->n; k++) {
@@ -387,6 +397,7 @@ static bool complete(state *s)
     const int64_t gain = find_pair(s, &s->trial, pair);
     uint32_t *items = s->best.items;
 
+    s->steps += s->trial.n;
     if (s->trial.score + gain <= s->best.score && s->best.n > 0)
         return false;
     memcpy(items, s->trial.items, s->trial.n * sizeof *items);
@@ -396,6 +407,18 @@ static bool complete(state *s)
         if (pair[i] != NONE)
             add(s, &s->best, pair[i]);
     return true;
+}
+
+/* Adds the largest items that fit to the trial, in one pass. */
+static void fill(state *s)
+{
+    uint32_t k = at_most(s, share_of(s, s->trial.left) + SLACK);
+
+    for (; k < s->n && s->trial.n < s->setup.depth; k++)
+        if (fits(s, s->trial.left, &s->items[k])) {
+            add(s, &s->trial, k);
+            s->items[k].used = true;
+        }
 }
 
 /* Builds a pack that starts with an item. */
@@ -410,6 +433,11 @@ static void build(state *s, uint32_t seed)
         (void)complete(s);
         if (s->best.score >= ENOUGH)
             break;
+        if (s->steps > STEPS) {
+            fill(s);
+            (void)complete(s);
+            break;
+        }
         k = largest(s, s->trial.left,
                     at_most(s, share_of(s, s->trial.left) + SLACK));
     }
@@ -456,12 +484,40 @@ static bool improve(state *s, uint32_t first)
 {
     for (uint32_t a = first; a < s->best.n; a++)
         for (uint32_t b = a; b < s->best.n; b++) {
-            if ((b > a && s->best.n > FEW) || s->steps > STEPS)
+            if (b > a && s->best.n > FEW)
                 break;
+            if (s->steps > STEPS)
+                return false;
             if (replace(s, a, b))
                 return true;
         }
     return false;
+}
+
+/* By length; of equal ones, the oldest sequence first. */
+static int compare_lengths(const void *a, const void *b)
+{
+    const item *x = a;
+    const item *y = b;
+
+    if (x->needs[0] != y->needs[0])
+        return x->needs[0] < y->needs[0] ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/* Removes the best pack from the window, and writes its slots. */
+static void take(state *s, uint32_t *slots)
+{
+    uint32_t n = 0;
+
+    mark(s, &s->best, true);
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->items[k].used)
+            s->items[n++] = s->items[k];
+    qsort(s->items, n, sizeof *s->items, compare_lengths);
+    for (uint32_t i = 0; i < n; i++)
+        slots[i] = s->items[i].slot;
+    ps_window_remove(s->setup.window, slots, n);
 }
 
 /* Index of the oldest item. */
@@ -474,23 +530,32 @@ static uint32_t oldest(const state *s)
     return k;
 }
 
+/*
+ * True if the oldest sequence must be packed now: it has been a candidate for
+ * as many records as there are candidates, or is close to its maximum delay.
+ */
+static bool is_urgent(const state *s, uint64_t now)
+{
+    const ps_window *w = s->setup.window;
+    const uint32_t usual = s->setup.window_size;
+    const uint64_t time = w->slots[w->oldest].time;
+    uint64_t max = w->count > usual ? w->count : usual;
+
+    max += s->n < usual && usual <= CANDIDATES ? usual : s->n;
+    max = max < s->setup.max_delay ? max : s->setup.max_delay;
+    return now > time && now - time >= max - max / URGENT_PART;
+}
+
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
-    ps_window *w = s->setup.window;
-    const uint64_t time = w->slots[w->oldest].time;
-    const uint32_t usual = s->setup.window_size;
-    uint64_t max = (uint64_t)URGENT_WINDOWS *
-                   (w->count > usual ? w->count : usual);
-    bool urgent = s->setup.in_order;
+    bool urgent;
 
     (void)mode;
     (void)err;
-    max = max < s->setup.max_delay ? max : s->setup.max_delay;
-    urgent |= now > time && now - time >= max - max / URGENT_PART;
-
     list(s);
+    urgent = s->setup.in_order || is_urgent(s, now);
     s->steps = 0;
     s->best.n = 0;
     s->best.score = 0;
@@ -502,10 +567,7 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         ;
 
     *n = s->best.n;
-    for (uint32_t i = 0; i < *n; i++) {
-        slots[i] = s->items[s->best.items[i]].slot;
-        ps_window_remove(w, slots[i]);
-    }
+    take(s, slots);
     return PS_OK;
 }
 

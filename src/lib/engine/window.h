@@ -135,10 +135,18 @@ static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
 }
 
 /*
- * Removes the sequence in a slot.  Walks the queue of its length, in time
- * proportional to the number of older sequences there.
+ * Takes the oldest of the first sequences of a length whose topic, which is
+ * topics[slot], is `topic`.  If there is none, takes the oldest.
  */
-void ps_window_remove(ps_window *window, uint32_t slot);
+uint32_t ps_window_take_like(ps_window *window, uint32_t length,
+                             const uint64_t *topics, uint64_t topic);
+
+/*
+ * Removes the sequences in `n` slots, which are ordered by length, and those of
+ * equal length by age, the oldest first.  Walks the queue of each length up to
+ * the last one.
+ */
+void ps_window_remove(ps_window *window, const uint32_t *slots, uint32_t n);
 
 /* Makes the slot of a removed sequence available. */
 static inline void ps_window_release(ps_window *w, uint32_t slot)

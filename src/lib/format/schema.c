@@ -57,6 +57,27 @@ size_t ps_type_bytes(ps_type type)
     return is_type(type) ? types[type].bytes : 0;
 }
 
+ps_result ps_schema_find(const ps_schema *schema, const char *name,
+                         const char *use, uint32_t *channel,
+                         ps_error *err)
+{
+    uint32_t i = 0;
+
+    while (i < schema->n_channels &&
+           strcmp(schema->channels[i].name, name) != 0)
+        i++;
+    *channel = i;
+    if (i == schema->n_channels)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the sequences have no channel '%.31s' %s", name, use);
+    if (schema->channels[i].kind != PS_PER_SEQUENCE)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s' has a value per token, but one per "
+                       "sequence is needed %s",
+                       name, use);
+    return PS_OK;
+}
+
 bool ps_type_is_float(ps_type type)
 {
     return type == PS_F32 || type == PS_F64;

@@ -41,6 +41,14 @@ void ps_specials_decode(const unsigned char *from, ps_schema *schema);
 /* Sets the token type for a width of 2 or 4 bytes; otherwise returns false. */
 bool ps_token_type(unsigned token_bytes, ps_type *type);
 
+/*
+ * Finds a per-sequence channel.  `use` ends the message, as in "to group by".
+ * PS_OK, PS_ERR_ARGUMENT.
+ */
+ps_result ps_schema_find(const ps_schema *schema, const char *name,
+                         const char *use, uint32_t *channel,
+                         ps_error *err);
+
 bool ps_type_is_float(ps_type type);
 
 /* Loads an integer.  A negative one is extended to 64 bits. */

@@ -30,7 +30,7 @@ static ps_result find_channel(const ps_schema *schema, const char *name,
         *channel = PS_BUDGET_ATTENTION;
         return PS_OK;
     }
-    r = ps_settings_channel(schema, name, "for a budget", channel, err);
+    r = ps_schema_find(schema, name, "for a budget", channel, err);
     if (r != PS_OK)
         return r;
     if (ps_type_is_float(schema->channels[*channel].type))
@@ -157,7 +157,7 @@ ps_result ps_budget_blame(const ps_settings *s, const ps_sequence *sequence,
         if (value <= s->info.budgets[i].limit)
             continue;
         ps_integer_print(channel_of(s, i)->type, value, text);
-        return ps_fail(err, PS_ERR_OVERLONG,
+        return ps_fail(err, PS_ERR_RANGE,
                        "record %" PRIu64 " at byte %" PRIu64 ": %s is %s, but "
                        "a pack can hold 0 to %" PRIu64,
                        sequence->id, sequence->offset, channel_of(s, i)->name,

@@ -49,7 +49,10 @@ uint32_t ps_budget_room(const ps_settings *s, const ps_sequence *sequence,
  */
 bool ps_budget_allows(const ps_settings *s, const ps_sequence *sequence);
 
-/* Returns PS_ERR_OVERLONG, with the reason that a sequence does not fit. */
+/*
+ * Returns PS_ERR_RANGE if a channel of a sequence exceeds its budget, otherwise
+ * PS_ERR_OVERLONG, with the reason why the sequence does not fit a pack.
+ */
 ps_result ps_budget_blame(const ps_settings *s, const ps_sequence *sequence,
                           ps_error *err);
 

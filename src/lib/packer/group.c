@@ -213,7 +213,7 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
     ps_result r;
 
     if (p->set.options.overlong == PS_OVERLONG_ERROR ||
-        (p->set.options.overlong == PS_OVERLONG_SPLIT &&
+        (p->set.options.overlong != PS_OVERLONG_DROP &&
          !ps_budget_allows(&p->set, sequence)))
         return refuse(p, sequence, err);
     p->groups.overlong += !p->group.is_overlong;

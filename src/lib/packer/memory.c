@@ -20,6 +20,7 @@
  * of tokens: prices are per unit, with at most 1,024 units.
  */
 #define STATE_SLOT_BYTES 48
+#define STATE_USE_BYTES 8    /* per budget of a slot, or its topic */
 #define STATE_PIECE_BYTES 20 /* per piece of a group */
 #define STATE_TOKEN_BYTES 12
 #define STATE_MAX_TOKENS 16384
@@ -100,7 +101,8 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     slots = ps_engine_slots_for(&o);
     state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
     pieces = ps_settings_pieces(&s, slots);
-    add(&state, slots * STATE_SLOT_BYTES);
+    add(&state, slots * (STATE_SLOT_BYTES + STATE_USE_BYTES *
+                                               (o.n_budgets + o.by_topic)));
     add(&state, ps_mem_times(pieces, STATE_PIECE_BYTES));
     add(&state,
         ps_mem_min(s.info.capacity, STATE_MAX_TOKENS) * STATE_TOKEN_BYTES);

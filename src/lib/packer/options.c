@@ -221,27 +221,6 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
-ps_result ps_settings_channel(const ps_schema *schema, const char *name,
-                              const char *use, uint32_t *channel,
-                              ps_error *err)
-{
-    uint32_t i = 0;
-
-    while (i < schema->n_channels &&
-           strcmp(schema->channels[i].name, name) != 0)
-        i++;
-    *channel = i;
-    if (i == schema->n_channels)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the sequences have no channel '%.31s' %s", name, use);
-    if (schema->channels[i].kind != PS_PER_SEQUENCE)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "channel '%s' has a value per token, but one per "
-                       "sequence is needed %s",
-                       name, use);
-    return PS_OK;
-}
-
 /* Finds the channel whose values are the groups. */
 static ps_result find_group(ps_settings *s, const ps_schema *schema,
                             const ps_packer_options *o, ps_error *err)
@@ -252,7 +231,7 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
     s->group = 0;
     if (o->group == NULL)
         return PS_OK;
-    r = ps_settings_channel(schema, o->group, "to group by", &i, err);
+    r = ps_schema_find(schema, o->group, "to group by", &i, err);
     if (r != PS_OK)
         return r;
     if (o->policy == PS_POLICY_CONCAT)
@@ -283,7 +262,7 @@ static ps_result find_topic(ps_settings *s, const ps_schema *schema,
     s->topic = 0;
     if (o->by == NULL)
         return PS_OK;
-    r = ps_settings_channel(schema, o->by, "to pack by", &i, err);
+    r = ps_schema_find(schema, o->by, "to pack by", &i, err);
     if (r != PS_OK)
         return r;
     if (o->policy != PS_POLICY_AUTO)

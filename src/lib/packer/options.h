@@ -56,14 +56,6 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
                           const ps_packer_options *options, ps_error *err);
 
 /*
- * Finds a per-sequence channel.  `use` ends the message, as in "to group by".
- * PS_OK, PS_ERR_ARGUMENT.
- */
-ps_result ps_settings_channel(const ps_schema *schema, const char *name,
-                              const char *use, uint32_t *channel,
-                              ps_error *err);
-
-/*
  * Encodes the options that determine the output.  Their hash is in the header.
  */
 #define PS_OPTIONS_BYTES 96

@@ -49,9 +49,9 @@ static ps_result check_uses(const ps_pack_info *info, const uint64_t *uses,
     for (uint32_t b = 0; b < info->n_budgets; b++)
         if (uses[b] > info->budgets[b].limit)
             return ps_fail(err, PS_ERR_OVERLONG,
-                           "sequence %" PRIu64 " uses %" PRIu64 " of budget "
-                           "%" PRIu32 ", but the limit is %" PRIu64,
-                           i, uses[b], b, info->budgets[b].limit);
+                           "sequence %" PRIu64 " uses %" PRIu64 " of a budget "
+                           "of %" PRIu64,
+                           i, uses[b], info->budgets[b].limit);
     return PS_OK;
 }
 
@@ -88,20 +88,27 @@ static ps_result admit_all(const ps_settings *s, assignment *a,
     return emit(a, PS_EMIT_FINISH, err);
 }
 
-/* A schema with a channel for each budget. */
-static ps_schema schema_for(const ps_packer_options *o)
+/*
+ * A schema with a channel for each budget but that for attention, and the
+ * budgets under the names of these channels, since the caller's are arbitrary.
+ */
+static ps_schema schema_for(const ps_packer_options *o,
+                            ps_budget_option budgets[PS_MAX_BUDGETS])
 {
+    static const char *const names[PS_MAX_BUDGETS] = {"a", "b", "c", "d"};
     ps_schema schema = ps_schema_raw(PS_U16);
 
     for (uint32_t b = 0; b < o->n_budgets && b < PS_MAX_BUDGETS; b++) {
         ps_channel *c = &schema.channels[schema.n_channels];
 
+        budgets[b] = o->budgets[b];
         if (strcmp(o->budgets[b].name, "attention") == 0)
             continue;
+        budgets[b].name = names[b];
         schema.framed = true;
         schema.n_channels++;
         *c = (ps_channel){.type = PS_U64, .kind = PS_PER_SEQUENCE};
-        (void)snprintf(c->name, sizeof c->name, "%s", o->budgets[b].name);
+        (void)snprintf(c->name, sizeof c->name, "%s", names[b]);
     }
     return schema;
 }
@@ -111,7 +118,8 @@ ps_result ps_pack_lengths(const uint32_t *lengths, const uint64_t *uses,
                           uint64_t *order, uint64_t *ends, uint64_t *n_packs,
                           ps_error *err)
 {
-    const ps_schema schema = schema_for(options);
+    ps_budget_option budgets[PS_MAX_BUDGETS];
+    const ps_schema schema = schema_for(options, budgets);
     assignment a = {.order = order, .ends = ends};
     ps_packer_options o = *options;
     ps_engine_options engine;
@@ -128,6 +136,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, const uint64_t *uses,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "with lengths alone, overlong must be error");
     /* Options for payloads and records must not cause errors. */
+    o.budgets = budgets;
     o.pad_id = 0;
     o.max_bytes = 0;
     o.first_pack = 0;

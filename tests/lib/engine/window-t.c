@@ -149,12 +149,22 @@ static void release(pair *p, uint32_t at)
     drop(p->taken, &p->n_taken, at);
 }
 
-/* Removes any sequence, not only the oldest of its length. */
+/* Removes any sequence, and a later one of the same length if there is one. */
 static void remove_at(pair *p, uint32_t at)
 {
-    ps_window_remove(&p->window, p->list[at].slot);
-    p->taken[p->n_taken++] = p->list[at];
-    drop(p->list, &p->n, at);
+    uint32_t slots[2];
+    uint32_t n = 0;
+
+    for (uint32_t i = at; i < p->n && n < COUNT(slots); i++)
+        if (p->list[i].length == p->list[at].length)
+            slots[n++] = p->list[i].slot;
+    ps_window_remove(&p->window, slots, n);
+    for (uint32_t k = 0, i = at; k < n; i++)
+        if (p->list[i].slot == slots[k]) {
+            p->taken[p->n_taken++] = p->list[i];
+            drop(p->list, &p->n, i--);
+            k++;
+        }
 }
 
 static void take_any(pair *p, uint64_t *random)
