@@ -419,21 +419,25 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
 }
 
 /*
- * Loads what a sequence uses of each budget, at most what a pack has left, or
- * its topic.
+ * Loads what a sequence uses of each budget, or its topic.  `left` is what a
+ * waiting pack has left of the budgets; NULL: the sequence is in the window.
  */
-static void load_uses(ps_restorer *restorer, const ps_engine_options *o,
-                      bool waits, uint64_t *left, uint64_t *uses)
+static void load_uses(ps_engine *e, ps_restorer *restorer,
+                      const ps_engine_options *o, uint64_t *left,
+                      uint32_t slot)
 {
-    for (uint32_t b = 0; b < o->n_budgets; b++) {
+    uint64_t *uses = uses_of(e, slot);
+
+    for (uint32_t b = 0; b < n_uses(o); b++)
         uses[b] = ps_load_u64(restorer);
-        if (uses[b] > left[b])
+    for (uint32_t b = 0; b < o->n_budgets; b++) {
+        if (uses[b] > (left == NULL ? o->budgets[b] : left[b]))
             restorer->failed = true;
-        else if (waits)
+        else if (left == NULL)
+            e->used[b] += uses[b];
+        else
             left[b] -= uses[b];
     }
-    if (o->by_topic)
-        uses[0] = ps_load_u64(restorer);
 }
 
 /*
@@ -462,9 +466,8 @@ static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
             (!waits && k > 0 && time <= at[slots[k - 1]].time))
             restorer->failed = true;
         slots[k] = ps_window_admit(&e->window, length, time);
-        load_uses(restorer, o, waits, left, uses_of(e, slots[k]));
-        for (uint32_t b = 0; b < o->n_budgets && !waits; b++)
-            e->used[b] += uses_of(e, slots[k])[b];
+        if (n_uses(o) > 0)
+            load_uses(e, restorer, o, waits ? left : NULL, slots[k]);
         /* The window is still empty: remove the sequence again. */
         if (waits)
             (void)ps_window_take(&e->window, length);

@@ -152,7 +152,7 @@ static void release(pair *p, uint32_t at)
 /* Removes any sequence, and a later one of the same length if there is one. */
 static void remove_at(pair *p, uint32_t at)
 {
-    uint32_t slots[2];
+    uint32_t slots[2] = {0};
     uint32_t n = 0;
 
     for (uint32_t i = at; i < p->n && n < COUNT(slots); i++)
