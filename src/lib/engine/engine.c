@@ -130,7 +130,7 @@ ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
     e->n_uses = n_uses(o);
     for (uint32_t b = 0; b < o->n_budgets; b++)
         e->enough[b] = o->least == 0 ? UINT64_MAX
-                                     : o->enough_packs * o->budgets[b];
+                                     : PS_BUDGET_PACKS * o->budgets[b];
     e->n_slots = ps_engine_slots_for(o);
     e->few_tokens = o->n_budgets > 0 ? 0 : (uint64_t)FEW_PACKS * o->capacity;
     e->max_delay = o->max_delay;
@@ -377,9 +377,9 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
 /*
  * ---- Saving and loading ----
  *
- * A state has the time, length and uses of each sequence: first of those in packs
- * waiting to be shuffled, then of the window by age.  Slots are assigned anew,
- * since nothing depends on their numbers.
+ * A state has the time, length and uses of each sequence: first of those in
+ * packs waiting to be shuffled, then of the window by age.  Slots are assigned
+ * anew, since nothing depends on their numbers.
  */
 
 uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)

@@ -55,7 +55,7 @@ typedef struct ps_engine {
     uint32_t n_uses;     /* the same, or 1 with by_topic */
     uint64_t *uses;      /* [n_slots][n_uses]; see policy.h */
     uint64_t used[PS_MAX_BUDGETS];   /* sums of `uses` over the window */
-    uint64_t enough[PS_MAX_BUDGETS]; /* of one of these, to fill the window
+    uint64_t enough[PS_MAX_BUDGETS]; /* sum of one budget that fills the window
                                         like window.enough */
     uint32_t *slots;     /* of the last pack */
 } ps_engine;
@@ -67,7 +67,6 @@ typedef struct ps_engine_options {
     uint32_t window; /* maximum number of sequences; the window is full then */
     uint32_t least;  /* if not 0, it is also full with this many sequences */
     uint64_t enough; /* of this many tokens */
-    uint32_t enough_packs; /* or that exceed a budget of this many packs */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;
@@ -107,7 +106,8 @@ static inline bool ps_engine_is_idle(const ps_engine *engine)
 /*
  * Admits a sequence of 1 to `capacity` units that has waited since `time`,
  * which is after that of the sequence admitted before.  uses[i] is at most
- * budget i; with by_topic, uses[0] is the topic.  Returns its slot.  Call it only when no pack is due.
+ * budget i; with by_topic, uses[0] is the topic.  Returns its slot.  Call it
+ * only when no pack is due.
  */
 uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length,
                             const uint64_t *uses, uint64_t time);

@@ -13,6 +13,12 @@
 #include "base/serial.h"
 #include "engine/window.h"
 
+/*
+ * With budgets, the window is full with the least number of sequences and what
+ * fills this many packs.
+ */
+#define PS_BUDGET_PACKS 16
+
 /* Which packs the caller wants. */
 typedef enum ps_emit_mode {
     PS_EMIT_DUE,    /* those that are due */

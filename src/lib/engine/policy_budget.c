@@ -6,11 +6,11 @@
  * Resource 0 is the capacity, and each budget is another one: vector bin
  * packing.  The share of a sequence is what it takes of a whole pack, as the
  * mean over the resources, each weighted by the square of its load in the
- * window, so that a scarce resource decides and an ample one does not matter;
+ * candidates, so that a scarce resource decides and an ample one does not matter;
  * see Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin Packing",
- * 2011.  The score corrects the share: sequences of a kind that is frequent in
- * the window, compared with its share of the input, are hard to place and get a
- * higher score, others a lower one (max-weight scheduling, as in policy_auto.c).
+ * 2011.  The score corrects the share: if the candidates have more sequences of
+ * a kind than the input, these are hard to place and get a higher score, other
+ * kinds a lower one (max-weight scheduling, as in policy_auto.c).
  *
  * A pack starts with one of the sequences that take most of some resource, or
  * with the oldest one.  The next largest are added one at a time, and after
@@ -39,9 +39,8 @@
 /* Shares are rounded up: several together can exceed the whole's by this. */
 #define SLACK ((int64_t)WEIGHTS * MAX_RESOURCES * 2)
 
-/* The oldest sequences are candidates: this many, and what fills some packs. */
+/* The oldest sequences are candidates: this many, and PS_BUDGET_PACKS packs. */
 #define CANDIDATES 1024
-#define CANDIDATE_PACKS 16
 
 /* A pack with this score is good enough. */
 #define ENOUGH (FULL - FULL / 2048)
@@ -49,10 +48,10 @@
 /* Largest correction of a score, in 1/1024 of the share. */
 #define CORRECTION 300
 
-/* First sequences that are tried. */
+/* Number of first sequences that are tried. */
 #define SEEDS 6
 
-/* Items that may be looked at to build a pack, before the search ends. */
+/* The search for a pack ends after looking at this many items. */
 #define STEPS 1000000
 
 /* Packs with more sequences have them replaced only one at a time. */
@@ -72,7 +71,8 @@
 /* A sequence in the window. */
 typedef struct item {
     uint64_t needs[MAX_RESOURCES]; /* of each resource */
-    uint64_t largest;              /* fraction of any resource */
+    uint32_t parts[MAX_RESOURCES]; /* the same as fractions, in 1/WHOLE */
+    uint32_t largest;              /* of `parts` */
     int64_t share;
     int64_t score;
     uint64_t time;
@@ -96,7 +96,7 @@ typedef struct state {
     uint32_t parts;
     uint32_t arrivals[MAX_KINDS];
     uint64_t arrived; /* sum of arrivals */
-    uint32_t here[MAX_KINDS]; /* sequences in the window */
+    uint32_t here[MAX_KINDS]; /* candidates of each kind */
     uint64_t weights[MAX_RESOURCES];
     item *items; /* [n], those with the largest share first */
     uint32_t n;
@@ -159,11 +159,11 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
 /* ---- Shares and scores ---- */
 
 /* Fraction of a resource, rounded up. */
-static uint64_t fraction(const state *s, uint32_t resource, uint64_t amount)
+static uint32_t fraction(const state *s, uint32_t resource, uint64_t amount)
 {
     const uint64_t whole = s->whole[resource];
 
-    return ((amount << WHOLE_BITS) + whole - 1) / whole;
+    return (uint32_t)(((amount << WHOLE_BITS) + whole - 1) / whole);
 }
 
 /* Sets the needs, the kind and the largest fraction of a sequence. */
@@ -175,10 +175,11 @@ static void describe(const state *s, uint32_t slot, item *t)
     *t = (item){.time = at->time, .slot = slot};
     for (uint32_t i = 0; i < s->n_resources; i++) {
         const uint64_t need = i == 0 ? at->length : uses[i - 1];
-        const uint64_t part = fraction(s, i, need);
-        const uint32_t k = (uint32_t)(part * s->parts >> WHOLE_BITS);
+        const uint32_t part = fraction(s, i, need);
+        const uint32_t k = part * s->parts >> WHOLE_BITS;
 
         t->needs[i] = need;
+        t->parts[i] = part;
         t->kind = t->kind * s->parts + (k < s->parts ? k : s->parts - 1);
         t->largest = part > t->largest ? part : t->largest;
     }
@@ -208,7 +209,7 @@ static void weigh(state *s)
 
     for (uint32_t i = 0; i < s->n_resources; i++) {
         for (uint32_t k = 0; k < s->n; k++)
-            loads[i] += fraction(s, i, s->items[k].needs[i]);
+            loads[i] += s->items[k].parts[i];
         most = loads[i] > most ? loads[i] : most;
     }
     for (uint32_t i = 0; i < s->n_resources; i++) {
@@ -222,13 +223,23 @@ static void weigh(state *s)
 }
 
 /* At least 1, so that a sequence that needs nothing scarce is packed, too. */
-static int64_t share_of(const state *s, const uint64_t *amounts)
+static int64_t share_of(const state *s, const uint32_t *parts)
 {
     uint64_t share = 1;
 
     for (uint32_t i = 0; i < s->n_resources; i++)
-        share += s->weights[i] * fraction(s, i, amounts[i]);
+        share += s->weights[i] * parts[i];
     return (int64_t)share;
+}
+
+/* The largest share that can fit what a pack has left. */
+static int64_t share_left(const state *s, const pack *p)
+{
+    uint32_t parts[MAX_RESOURCES];
+
+    for (uint32_t i = 0; i < s->n_resources; i++)
+        parts[i] = fraction(s, i, p->left[i]);
+    return share_of(s, parts) + SLACK;
 }
 
 /*
@@ -275,12 +286,12 @@ static void list(state *s)
         s->here[t->kind]++;
         for (uint32_t i = 0; i < s->n_resources; i++) {
             sums[i] += t->needs[i];
-            enough |= sums[i] / CANDIDATE_PACKS >= s->whole[i];
+            enough |= sums[i] / PS_BUDGET_PACKS >= s->whole[i];
         }
     }
     weigh(s);
     for (uint32_t k = 0; k < s->n; k++) {
-        s->items[k].share = share_of(s, s->items[k].needs);
+        s->items[k].share = share_of(s, s->items[k].parts);
         score(s, &s->items[k]);
     }
     qsort(s->items, s->n, sizeof *s->items, compare_items);
@@ -353,7 +364,7 @@ static uint32_t largest(state *s, const uint64_t *left, uint32_t k)
  */
 static int64_t find_pair(state *s, const pack *p, uint32_t pair[2])
 {
-    const int64_t share = share_of(s, p->left) + SLACK;
+    const int64_t share = share_left(s, p);
     const uint32_t places = s->setup.depth - p->n;
     int64_t best = 0;
 
@@ -412,7 +423,7 @@ static bool complete(state *s)
 /* Adds the largest items that fit to the trial, in one pass. */
 static void fill(state *s)
 {
-    uint32_t k = at_most(s, share_of(s, s->trial.left) + SLACK);
+    uint32_t k = at_most(s, share_left(s, &s->trial));
 
     for (; k < s->n && s->trial.n < s->setup.depth; k++)
         if (fits(s, s->trial.left, &s->items[k])) {
@@ -439,7 +450,7 @@ static void build(state *s, uint32_t seed)
             break;
         }
         k = largest(s, s->trial.left,
-                    at_most(s, share_of(s, s->trial.left) + SLACK));
+                    at_most(s, share_left(s, &s->trial)));
     }
     mark(s, &s->trial, false);
 }
@@ -464,7 +475,7 @@ static void try_seeds(state *s)
             build(s, seeds[i]);
 }
 
-/* Tries the best pack without the items at places `a` and `b` of it. */
+/* Tries to improve the best pack without its items `a` and `b`. */
 static bool replace(state *s, uint32_t a, uint32_t b)
 {
     bool better;
@@ -479,7 +490,7 @@ static bool replace(state *s, uint32_t a, uint32_t b)
     return better;
 }
 
-/* Replaces one item, or two, from place `first` on.  False: nothing helps. */
+/* Replaces one or two items, from item `first` on.  False: nothing helps. */
 static bool improve(state *s, uint32_t first)
 {
     for (uint32_t a = first; a < s->best.n; a++)
@@ -539,10 +550,10 @@ static bool is_urgent(const state *s, uint64_t now)
     const ps_window *w = s->setup.window;
     const uint32_t usual = s->setup.window_size;
     const uint64_t time = w->slots[w->oldest].time;
-    uint64_t max = w->count > usual ? w->count : usual;
+    uint64_t max = ps_mem_max(w->count, usual);
 
-    max += s->n < usual && usual <= CANDIDATES ? usual : s->n;
-    max = max < s->setup.max_delay ? max : s->setup.max_delay;
+    max += ps_mem_max(s->n, ps_mem_min(usual, CANDIDATES));
+    max = ps_mem_min(max, s->setup.max_delay);
     return now > time && now - time >= max - max / URGENT_PART;
 }
 

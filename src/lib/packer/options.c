@@ -30,9 +30,6 @@
 #define LEAST_WINDOW UINT32_C(1024)
 #define WINDOW_PACKS 64
 
-/* With budgets, the same, or a budget of this many packs. */
-#define BUDGET_PACKS 16
-
 /* Default maximum number of sequences in a window of default size. */
 #define DEFAULT_MAX_WINDOW (UINT32_C(1) << 20)
 
@@ -495,7 +492,8 @@ ps_engine_options ps_settings_engine(const ps_settings *s)
 {
     const uint32_t capacity = ps_settings_units(s, s->info.capacity);
     const bool by_tokens = s->options.window == 0;
-    const uint32_t packs = s->info.n_budgets == 0 ? WINDOW_PACKS : BUDGET_PACKS;
+    const uint32_t packs = s->info.n_budgets == 0 ? WINDOW_PACKS
+                                                  : PS_BUDGET_PACKS;
     ps_engine_options engine;
 
     engine = (ps_engine_options){
@@ -504,7 +502,6 @@ ps_engine_options ps_settings_engine(const ps_settings *s)
         .window = s->options.max_window,
         .least = by_tokens ? LEAST_WINDOW : 0,
         .enough = by_tokens ? (uint64_t)packs * capacity : 0,
-        .enough_packs = packs,
         .policy = s->options.policy,
         .order = s->options.order,
         .seed = s->options.seed,
