@@ -113,7 +113,8 @@ class Packer:
 
     `options` are those of packer_options: depth, window, policy, overlong,
     order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from,
-    group, budget, by.  `dtype`, `vocab_size` and `channels` describe sequences, as in
+    group, budget, by.  `dtype`, `vocab_size` and `channels` describe sequences,
+    as in
     Schema.
 
     Only one thread at a time may use a packer.  Other threads can run while
@@ -191,7 +192,8 @@ class Packer:
         result = lib.psn_pack(self._packer, self.schema.native,
                               columns.native, self._next, at, self._sink,
                               enough or ffi.cast("size_t", -1), err)
-        if result in (lib.PS_ERR_OVERLONG, lib.PS_ERR_RANGE):   # only for a group
+        # Only for a group or a budget.
+        if result in (lib.PS_ERR_OVERLONG, lib.PS_ERR_RANGE):
             raise PackError("%s; use overlong='split', 'truncate' or 'drop'"
                             % ffi.string(err.text).decode())
         check(result, err)
@@ -390,8 +392,8 @@ def pack_lengths(lengths: Any, capacity: int,
     numbers of the sequences, pack after pack, and `ends`, the end of each pack
     in `order`.
 
-    The options are those of Packer, except overlong.  With budget, `uses` maps
-    each of its keys to what each sequence uses; without it, "attention" uses
+    The options are those of Packer, except overlong.  With budget, `uses` gives
+    the amounts that the sequences use under the same keys; without it, "attention" uses
     the square of the length."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),

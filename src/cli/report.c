@@ -120,7 +120,7 @@ const char *report_budget(const ps_pack_info *info, uint32_t budget)
 {
     const uint32_t channel = info->budgets[budget].channel;
 
-    return channel == PS_BUDGET_ATTENTION ? "attention"
+    return channel == PS_BUDGET_ATTENTION ? PS_ATTENTION
                                           : info->schema.channels[channel].name;
 }
 

@@ -71,7 +71,7 @@ typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
 
 /* A limit on a sum over the sequences of a pack; see ps_budget. */
 typedef struct ps_budget_option {
-    const char *name; /* an integer per-sequence channel, or "attention" */
+    const char *name; /* an integer per-sequence channel, or PS_ATTENTION */
     uint64_t limit;   /* 1 to PS_MAX_BUDGET */
 } ps_budget_option;
 

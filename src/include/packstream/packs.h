@@ -45,6 +45,7 @@ typedef struct ps_budget {
 #define PS_MAX_BUDGETS 4
 #define PS_MAX_BUDGET (UINT64_C(1) << 43)
 #define PS_BUDGET_ATTENTION UINT32_MAX /* squared lengths, in tokens */
+#define PS_ATTENTION "attention"       /* its name */
 
 /* The header of a pack stream. */
 typedef struct ps_pack_info {

@@ -12,9 +12,6 @@
 
 #include "base/error.h"
 
-/* Name of the budget for squared lengths. */
-#define ATTENTION "attention"
-
 /* Greatest number whose square is at most n <= PS_MAX_BUDGET. */
 static uint32_t root(uint64_t n)
 {
@@ -26,7 +23,7 @@ static ps_result find_channel(const ps_schema *schema, const char *name,
 {
     ps_result r;
 
-    if (strcmp(name, ATTENTION) == 0) {
+    if (strcmp(name, PS_ATTENTION) == 0) {
         *channel = PS_BUDGET_ATTENTION;
         return PS_OK;
     }
@@ -93,11 +90,8 @@ static const ps_channel *channel_of(const ps_settings *s, uint32_t i)
 static uint64_t value_of(const ps_settings *s, const ps_sequence *sequence,
                          uint32_t i)
 {
-    const ps_payload_column *column = s->used[i];
-    const size_t before = (size_t)s->shape.per_token * sequence->n_tok;
-
     return ps_integer_load(channel_of(s, i)->type,
-                           sequence->payload + before + column->before);
+                           ps_settings_at(s, sequence, s->used[i]));
 }
 
 uint32_t ps_budget_longest(const ps_settings *s)

@@ -28,7 +28,8 @@ typedef struct ps_held_piece {
 /* Set by ps_settings_set, and constant afterwards. */
 typedef struct ps_settings {
     ps_packer_options options; /* with defaults; `learn_from`, `group`,
-                                  `by` and `budgets` are the caller's and invalid after opening */
+                                  `by` and `budgets` are the caller's and
+                                  invalid after opening */
     uint64_t learned;          /* hash of the histogram learned from; 0: none */
     ps_pack_info info;
     ps_shape shape;
@@ -129,15 +130,21 @@ static inline uint64_t ps_settings_piece_bytes(const ps_settings *s,
     return sizeof(ps_held_piece) + ps_shape_bytes(&s->shape, n_tok);
 }
 
-/* Value of a per-sequence channel, as a bit pattern. */
+/* Address of the value of a per-sequence channel. */
+static inline const unsigned char *
+ps_settings_at(const ps_settings *s, const ps_sequence *sequence,
+               const ps_payload_column *column)
+{
+    return sequence->payload +
+           (size_t)s->shape.per_token * sequence->n_tok + column->before;
+}
+
+/* That value, as a bit pattern. */
 static inline uint64_t ps_settings_value(const ps_settings *s,
                                          const ps_sequence *sequence,
                                          const ps_payload_column *column)
 {
-    const size_t before = (size_t)s->shape.per_token * sequence->n_tok;
-
-    return load_low(sequence->payload + before + column->before,
-                    column->bytes);
+    return load_low(ps_settings_at(s, sequence, column), column->bytes);
 }
 
 /* Length in units of the engine, each `align` tokens, rounded up. */

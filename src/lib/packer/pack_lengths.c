@@ -102,7 +102,7 @@ static ps_schema schema_for(const ps_packer_options *o,
         ps_channel *c = &schema.channels[schema.n_channels];
 
         budgets[b] = o->budgets[b];
-        if (strcmp(o->budgets[b].name, "attention") == 0)
+        if (strcmp(o->budgets[b].name, PS_ATTENTION) == 0)
             continue;
         budgets[b].name = names[b];
         schema.framed = true;
