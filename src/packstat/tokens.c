@@ -6,12 +6,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "common/bytes.h"
 #include "files/files.h"
+#include "files/groups.h"
 #include "packstat/packstat.h"
 #include "packstat/summary.h"
 
@@ -61,11 +60,7 @@ static ps_result end_group(scan *s, ps_error *err)
 static ps_result add_to_group(scan *s, const ps_sequence *sequence,
                               ps_error *err)
 {
-    const size_t at =
-        ps_payload_offset(s->schema, s->group_by, sequence->n_tok);
-    const uint64_t value = load_low(
-        sequence->payload + at,
-        ps_type_bytes(s->schema->channels[s->group_by].type));
+    const uint64_t value = groups_value(s->schema, s->group_by, sequence);
     const uint32_t align = s->conf->align == 0 ? 1 : s->conf->align;
     ps_result r = PS_OK;
 
@@ -79,14 +74,7 @@ static ps_result add_to_group(scan *s, const ps_sequence *sequence,
 /* Finds the channel of --group. */
 static ps_result find_group(scan *s, ps_error *err)
 {
-    const ps_schema *schema = s->schema;
-    uint32_t *i = &s->group_by;
-
-    while (*i < schema->n_channels &&
-           strcmp(schema->channels[*i].name, s->conf->group) != 0)
-        ++*i;
-    if (*i < schema->n_channels &&
-        schema->channels[*i].kind == PS_PER_SEQUENCE)
+    if (groups_find(s->schema, s->conf->group, &s->group_by))
         return PS_OK;
     *err = (ps_error){.code = PS_ERR_MAGIC};
     (void)snprintf(err->text, sizeof(err->text),

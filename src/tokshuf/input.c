@@ -7,13 +7,12 @@
 #include "tokshuf/input.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "cli/message.h"
 #include "cli/signals.h"
-#include "common/bytes.h"
 #include "files/files.h"
+#include "files/groups.h"
 
 static int fail(const input *in, const ps_error *err)
 {
@@ -48,11 +47,7 @@ static int find_group(input *in)
 
     if (name == NULL)
         return STATUS_OK;
-    for (uint32_t i = 0; i < in->schema.n_channels; i++)
-        if (strcmp(in->schema.channels[i].name, name) == 0 &&
-            in->schema.channels[i].kind == PS_PER_SEQUENCE)
-            in->group = i + 1;
-    return in->group > 0
+    return groups_find(&in->schema, name, &in->group)
                ? STATUS_OK
                : message_usage("%s: no per-sequence channel '%s' to group by",
                                files_input_name(in->name), message_name(name));
@@ -117,15 +112,12 @@ int input_resume(input *in, const input_position *position)
 /* Starts a group unless the sequence belongs to the current one. */
 static void follow_group(input *in, const ps_sequence *next)
 {
-    const ps_schema *schema = &in->schema;
     input_position *position = &in->position;
     uint64_t value;
 
-    if (in->group == 0)
+    if (in->conf->group == NULL)
         return;
-    value = load_low(
-        next->payload + ps_payload_offset(schema, in->group - 1, next->n_tok),
-        ps_type_bytes(schema->channels[in->group - 1].type));
+    value = groups_value(&in->schema, in->group, next);
     if (position->n_read == 0 || value != position->group) {
         position->group = value;
         position->first_id = next->id;

@@ -40,7 +40,7 @@ typedef struct input {
     int fd;           /* -1: not open */
     ps_token_reader *reader;
     ps_schema schema;
-    uint32_t group; /* 1 + index of the channel of --group; 0: none */
+    uint32_t group; /* index of the channel of --group, if given */
     /* position of the last record read; without a state, only the counts */
     input_position position;
     bool told; /* the hook ended the read, and has reported any error */

@@ -77,7 +77,8 @@ static int read_all(job *j)
         if (status != STATUS_OK || !more)
             break;
         /* Sorting is stable, so a group of equal keys keeps its order. */
-        first_id = j->in.group > 0 ? j->in.position.first_id : next.id;
+        first_id =
+            j->conf->group != NULL ? j->in.position.first_id : next.id;
         one = (record){.key = order_key(j->conf->seed, first_id),
                        .n_tok = next.n_tok,
                        .payload = next.payload};
