@@ -11,11 +11,10 @@ SPDX-License-Identifier: MIT
 import itertools
 import math
 import os
-import random
 import subprocess
-import sys
 
 from packformat import Packs, Schema, read_framed
+from packtrials import main, resumes, unpacked
 
 SCHEMA = Schema(2, True, [("tiles", "i64", 2), ("nodes", "u8", 2),
                           ("g", "u32", 2)])
@@ -135,34 +134,10 @@ class Trial:
         subprocess.run(["packstat", "--verify", "-q", "--against=in",
                         *([] if self.overlong == "split" else
                           ["--rejects=out.rej"]), "out"], check=True)
-        if "--zstd" in self.options:
-            subprocess.run(["zstd", "-qdf", "out", "-o", "plain"], check=True)
-        with open("plain" if "--zstd" in self.options else "out",
-                  "rb") as file:
-            packs = Packs(file.read(), SCHEMA)
+        packs = Packs(unpacked("out", "--zstd" in self.options), SCHEMA)
         assert len(packs.budgets) == sum(map(bool, self.limits.values()))
         self.check(packs)
-        every = rng.randint(1, 9)
-        self.run("cut", "--state=s", "--state-every=%d" % every, status=65,
-                 data=data[:rng.randrange(len(data) // 2, len(data) - 40)])
-        self.run("cut", "--state=s", "--state-every=%d" % every, "--resume",
-                 data=data)
-        for ending in "", ".rej":
-            if os.path.exists("out" + ending):
-                with open("out" + ending, "rb") as x:
-                    with open("cut" + ending, "rb") as y:
-                        assert x.read() == y.read(), (ending, self.options)
+        resumes(self, rng, data)
 
 
-def main():
-    seed, count = map(int, sys.argv[2:])
-    for trial in range(seed, seed + count):
-        rng = random.Random(trial)
-        try:
-            Trial(rng).go(rng)
-        except BaseException:
-            print("trial", trial, file=sys.stderr)
-            raise
-
-
-main()
+main(Trial)

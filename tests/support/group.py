@@ -11,11 +11,10 @@ SPDX-License-Identifier: MIT
 import itertools
 import json
 import os
-import random
 import subprocess
-import sys
 
 from packformat import Packs, Schema, read_framed
+from packtrials import main, resumes, unpacked
 
 SCHEMA = Schema(2, True, [("g", "i64", 2), ("weight", "f32", 1)])
 POLICIES = ["auto", "auto", "auto", "bestfit", "nextfit", "none", "spfhp",
@@ -201,37 +200,13 @@ class Trial:
              *(["--vocab=65535"] if self.outside else []),
              *(["--rejects=out.rej"] if self.has_rejects() else []), "out"],
             check=True)
-        if "--zstd" in self.options:
-            subprocess.run(["zstd", "-qdf", "out", "-o", "plain"], check=True)
-        with open("plain" if "--zstd" in self.options else "out",
-                  "rb") as file:
-            self.check_rejects(self.check(Packs(file.read(), SCHEMA)))
+        packs = Packs(unpacked("out", "--zstd" in self.options), SCHEMA)
+        self.check_rejects(self.check(packs))
         assert totals["groups"] == len(list(self.cut_by_flushes()))
         assert totals["overlong_groups"] == self.overlongs
         assert totals["rejected"] + totals["sequences"] == len(
             self.sequences) + totals["extra_pieces"]
-        # The bound on the delay holds, or the group's own length does.
-        every = rng.randint(1, 9)
-        self.run("cut", "--state=s", "--state-every=%d" % every, status=65,
-                 data=data[:rng.randrange(len(data) // 2, len(data) - 40)])
-        self.run("cut", "--state=s", "--state-every=%d" % every, "--resume",
-                 data=data)
-        for ending in "", ".rej":
-            if os.path.exists("out" + ending):
-                with open("out" + ending, "rb") as x:
-                    with open("cut" + ending, "rb") as y:
-                        assert x.read() == y.read(), (ending, self.options)
+        resumes(self, rng, data)
 
 
-def main():
-    seed, count = map(int, sys.argv[2:])
-    for trial in range(seed, seed + count):
-        rng = random.Random(trial)
-        try:
-            Trial(rng).go(rng)
-        except BaseException:
-            print("trial", trial, file=sys.stderr)
-            raise
-
-
-main()
+main(Trial)
