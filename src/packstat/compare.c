@@ -233,8 +233,9 @@ static bool pass(comparison *c, uint64_t stop)
 static void truncate_entry(const comparison *c, const ps_piece *piece,
                            pending_entry *entry)
 {
-    if ((c->info->group == 0 && c->info->n_budgets == 0) || c->info->split || entry->done ||
-        piece->seq_len == 0 || piece->seq_len >= entry->kept)
+    if ((c->info->group == 0 && c->info->n_budgets == 0) ||
+        c->info->split || entry->done || piece->seq_len == 0 ||
+        piece->seq_len >= entry->kept)
         return;
     columns_truncate(&c->columns, entry->payload, entry->kept, piece->seq_len,
                      entry->payload);

@@ -7,7 +7,6 @@
 #include "packstat/summary.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -333,26 +332,11 @@ static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
            ((double)t->tokens * width);
 }
 
-/* Lower bound on packs, from the tokens and any counted uses of budgets. */
-static uint64_t lower_bound(const ps_pack_info *info, const ps_totals *t,
-                            const pack_figures *found)
-{
-    uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
-
-    for (uint32_t b = 0; b < info->n_budgets; b++) {
-        const double packs = ceil(found->budget_sums[b] /
-                                  (double)info->budgets[b].limit);
-
-        bound = packs > (double)bound ? (uint64_t)packs : bound;
-    }
-    return bound;
-}
-
 /* Prints statistics on how full the packs are, if there are packs. */
 static void print_efficiency(FILE *out, const ps_pack_info *info,
-                             const ps_totals *t, const pack_figures *found)
+                             const ps_totals *t)
 {
-    uint64_t bound = lower_bound(info, t, found);
+    uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
     double efficiency = report_efficiency(info, t);
     char text[REPORT_DIGITS];
     char mean[REPORT_MEAN];
@@ -421,7 +405,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
     print_count(out, "packs", t->packs, NULL);
     print_count(out, "sequences", t->sequences, NULL);
     print_count(out, "tokens", t->tokens, NULL);
-    print_efficiency(out, info, t, found);
+    print_efficiency(out, info, t);
     if (read)
         print_budgets(out, info, found);
     if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
