@@ -34,8 +34,8 @@ typedef struct file_set {
 /*
  * Adds the file `stem` + `ending`: creates it under its temporary name, opens
  * it for reading and writing, and locks it (see files_lock).  A temporary file
- * left by a killed job is removed.  Returns the descriptor; on failure, prints a
- * message and returns -1.
+ * left by a killed job is removed.  Returns the descriptor; on failure, prints
+ * a message and returns -1.
  *
  * Refuses a name that exists and is not a regular file, one of the `n_inputs`
  * inputs, the file of another member and, if the set has several members, a
