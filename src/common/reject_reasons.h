@@ -15,8 +15,8 @@
  * REJECT_AT_REASON.
  */
 #define REJECT_CHANNELS                        \
-    {"source_id", PS_U64, PS_PER_SEQUENCE, 0}, \
-    {"reason", PS_U8, PS_PER_SEQUENCE, 0}
+    {"source_id", PS_U64, PS_PER_SEQUENCE, 0, 0}, \
+    {"reason", PS_U8, PS_PER_SEQUENCE, 0, 0}
 #define REJECT_EXTRA_BYTES 9
 #define REJECT_AT_REASON 8
 

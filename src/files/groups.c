@@ -19,7 +19,8 @@ bool groups_find(const ps_schema *schema, const char *name, uint32_t *channel)
         i++;
     *channel = i;
     return i < schema->n_channels &&
-           schema->channels[i].kind == PS_PER_SEQUENCE;
+           schema->channels[i].kind == PS_PER_SEQUENCE &&
+           schema->channels[i].count == 0;
 }
 
 uint64_t groups_value(const ps_schema *schema, uint32_t channel,

@@ -115,7 +115,7 @@ const unsigned char *packs_values(const ps_pack_info *info,
     if (field->channel.kind == PS_PER_SEQUENCE)
         return pack->sequences + (size_t)i * info->seq_bytes + field->offset;
     return pack->row + field->offset +
-           begin * ps_type_bytes(field->channel.type);
+           begin * ps_channel_bytes(&field->channel);
 }
 
 void packs_close(packs *p)

@@ -190,15 +190,18 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
     add(&t, "{'descr': [");
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *field = &info->fields[i];
-        const ps_type type = field->channel.type;
 
         if (field->channel.kind == PS_PER_SEQUENCE)
             continue;
         if (field->offset > end)
             add(&t, GAP, field->offset - end);
-        add(&t, "('%s', '%s', (%" PRIu32 ",)), ", field->channel.name,
-            ps_type_numpy(type), info->capacity);
-        end = field->offset + info->capacity * (uint32_t)ps_type_bytes(type);
+        add(&t, "('%s', '%s', (%" PRIu32 ",", field->channel.name,
+            ps_type_numpy(field->channel.type), info->capacity);
+        if (field->channel.count > 0)
+            add(&t, " %" PRIu32, field->channel.count);
+        add(&t, ")), ");
+        end = field->offset +
+              info->capacity * (uint32_t)ps_channel_bytes(&field->channel);
     }
     if (info->row_bytes > end)
         add(&t, GAP, info->row_bytes - end);

@@ -66,7 +66,8 @@ void convert_datatrove(input *in, output *out)
     if (!has_loss && !check_no_old_mask(out))
         return;
     if (has_loss && (schema->channels[loss].type != PS_U8 ||
-                     schema->channels[loss].kind != PS_PER_TOKEN)) {
+                     schema->channels[loss].kind != PS_PER_TOKEN ||
+                     schema->channels[loss].count != 0)) {
         input_fail(in, "channel '" LOSS_CHANNEL "' must be u8 per token for "
                    "--to=datatrove");
         return;

@@ -15,7 +15,7 @@
 
 /*
  * Maximum size of a printed element, in bytes: a double with 17 digits, sign,
- * point, exponent and NUL, or an integer with sign; and a separator.
+ * point, exponent and NUL, or an integer with sign; a separator and brackets.
  */
 #define PRINTED_MAX 32
 #define PRINTED_RUN 2048
@@ -30,9 +30,13 @@ elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
     /* The payload is in memory, so offsets fit in a size_t. */
     list.bytes = sequence->payload + (size_t)offset;
     if (channel != PS_TOKENS) {
-        list.type = schema->channels[channel].type;
-        if (schema->channels[channel].kind == PS_PER_SEQUENCE)
+        const ps_channel *c = &schema->channels[channel];
+
+        list.type = c->type;
+        list.vector = c->count;
+        if (c->kind == PS_PER_SEQUENCE)
             list.n = 1;
+        list.n *= ps_channel_values(c);
     }
     return list;
 }
@@ -45,7 +49,8 @@ elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
 
     return (elements){
         .type = field->channel.type,
-        .n = one ? 1 : piece.n_tok,
+        .n = (one ? 1 : piece.n_tok) * ps_channel_values(&field->channel),
+        .vector = field->channel.count,
         .bytes = packs_values(info, pack, field, i, piece.begin)};
 }
 
@@ -212,7 +217,11 @@ bool elements_print(output *out, const elements *list, char separator)
         for (uint32_t i = 0; i < run; i++) {
             if (done + i > 0)
                 *at++ = separator;
+            if (list->vector > 0 && (done + i) % list->vector == 0)
+                *at++ = '[';
             at = print_element(at, list->type, p);
+            if (list->vector > 0 && (done + i + 1) % list->vector == 0)
+                *at++ = ']';
             p += width;
         }
         out->used = (size_t)(at - out->buffer);

@@ -13,10 +13,11 @@
 #include "packcat/output.h"
 #include "packstream.h"
 
-/* A list of `n` contiguous little-endian elements, which it does not own. */
+/* A list of contiguous little-endian values, which it does not own. */
 typedef struct elements {
     ps_type type;
-    uint32_t n; /* number of elements */
+    uint32_t n;      /* number of values, over all vectors */
+    uint32_t vector; /* values of a vector; 0: each value is an element */
     const unsigned char *bytes;
 } elements;
 
@@ -41,9 +42,9 @@ int64_t elements_integer(const elements *list, uint32_t i);
 bool elements_have_infinity(const elements *list);
 
 /*
- * Prints the elements in decimal, separated by `separator`.  Floats get enough
- * digits to be restored exactly; NaN is printed as "null".  Returns false after
- * a failure of `out`.
+ * Prints the elements in decimal, separated by `separator`, and vectors in
+ * brackets.  Floats get enough digits to be restored exactly; NaN is printed as
+ * "null".  Returns false after a failure of `out`.
  */
 bool elements_print(output *out, const elements *list, char separator);
 

@@ -105,6 +105,7 @@ static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
 static bool find_mismatch(unsigned same, const ps_pack_info *a,
                           const ps_pack_info *b, char text[MISMATCH_BYTES])
 {
+    char types[2][PS_TYPE_TEXT];
     ps_error err;
 
     if ((same & (SAME_CAPACITY | SAME_FIELDS)) != 0 &&
@@ -136,15 +137,16 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
         if (f->channel.kind == PS_PER_SEQUENCE &&
             g->channel.kind == PS_PER_SEQUENCE)
             break;
+        ps_channel_type(&f->channel, types[0]);
+        ps_channel_type(&g->channel, types[1]);
         if (strcmp(f->channel.name, g->channel.name) == 0 &&
-            f->channel.type == g->channel.type && f->offset == g->offset)
+            strcmp(types[0], types[1]) == 0 && f->offset == g->offset)
             continue;
         (void)snprintf(text, MISMATCH_BYTES,
                        "field %" PRIu32 " is '%s', %s at byte %" PRIu32
                        ", not '%s', %s at %" PRIu32,
-                       i, f->channel.name, ps_type_name(f->channel.type),
-                       f->offset, g->channel.name,
-                       ps_type_name(g->channel.type), g->offset);
+                       i, f->channel.name, types[0], f->offset,
+                       g->channel.name, types[1], g->offset);
         return true;
     }
     return differs(text, "the row size", a->row_bytes, b->row_bytes);

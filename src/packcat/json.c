@@ -125,7 +125,7 @@ void convert_trl(input *in, output *out)
         put_key(out, "seq_lengths");
         for (uint32_t i = 0; i < pack.n_seq; i++) {
             unsigned char bytes[4];
-            const elements length = {PS_U32, 1, bytes};
+            const elements length = {PS_U32, 1, 0, bytes};
 
             store_u32(bytes, ps_pack_piece(info, &pack, i).n_tok);
             output_text(out, i == 0 ? "[" : ",");

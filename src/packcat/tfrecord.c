@@ -166,6 +166,7 @@ static bool check_schema(input *in, const example *e)
     } used[] = {{e->types, PS_PER_TOKEN},
                 {e->labels, PS_PER_TOKEN},
                 {e->next, PS_PER_SEQUENCE}};
+    char shown[PS_TYPE_TEXT];
     ps_type type;
 
     for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
@@ -175,10 +176,12 @@ static bool check_schema(input *in, const example *e)
         if (used[i].channel == PS_TOKENS)
             continue;
         c = &schema->channels[used[i].channel];
-        if (c->type == PS_F32 || c->type == PS_F64 || c->type == PS_U64)
+        ps_channel_type(c, shown);
+        if (c->type == PS_F32 || c->type == PS_F64 || c->type == PS_U64 ||
+            c->count != 0)
             return input_fail(in, "channel '%s' has type %s, which "
                               "--to=tfrecord cannot write",
-                              c->name, ps_type_name(c->type));
+                              c->name, shown);
         if (c->kind != used[i].kind)
             return input_fail(in, "channel '%s' is per %s, but --to=tfrecord "
                               "needs one per %s", c->name,

@@ -223,7 +223,7 @@ static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
 
     for (uint32_t k = 0; k < info->n_fields; k++) {
         const ps_field *f = &info->fields[k];
-        const size_t bytes = ps_type_bytes(f->channel.type);
+        const size_t bytes = ps_channel_bytes(&f->channel);
 
         if (f->source != PS_BUILT_IN && f->channel.kind == PS_PER_SEQUENCE)
             hash = XXH3_64bits_withSeed(packs_values(info, pack, f, i, 0),

@@ -15,6 +15,11 @@
 
 #define SIGN (UINT64_C(1) << 63)
 
+bool channel_has_targets(const ps_channel *channel)
+{
+    return channel->kind == PS_PER_TOKEN && channel->count == 0;
+}
+
 ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
                                 const char *by, ps_error *err)
 {
@@ -22,10 +27,11 @@ ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
     for (uint32_t i = 0; i < schema->n_channels; i++) {
         const ps_channel *channel = &schema->channels[i];
 
-        if (channel->kind == PS_PER_TOKEN)
+        if (channel_has_targets(channel))
             c->has_targets = true;
-        else if (by != NULL && strcmp(channel->name, by) == 0 &&
-                 channel->type != PS_F32 && channel->type != PS_F64) {
+        if (by != NULL && strcmp(channel->name, by) == 0 &&
+            channel->kind == PS_PER_SEQUENCE && channel->count == 0 &&
+            channel->type != PS_F32 && channel->type != PS_F64) {
             c->by = channel;
             c->by_index = i;
         }
@@ -161,7 +167,7 @@ void channel_figures_pack(channel_figures *c, const columns *all,
             const unsigned char *at =
                 packs_values(info, pack, field, i, piece.begin);
 
-            if (field->channel.kind == PS_PER_TOKEN)
+            if (channel_has_targets(&field->channel))
                 c->targets[k] += count_targets(at, piece.n_tok, type);
             else if (c->by != NULL && k == c->by_index)
                 count_same(c, i, count_value(c, at, piece.n_tok));
@@ -176,7 +182,7 @@ void channel_figures_sequence(channel_figures *c, const ps_sequence *s)
         const unsigned char *at =
             s->payload + ps_payload_offset(c->schema, k, s->n_tok);
 
-        if (channel->kind == PS_PER_TOKEN)
+        if (channel_has_targets(channel))
             c->targets[k] += count_targets(at, s->n_tok, channel->type);
         else if (c->by != NULL && k == c->by_index)
             (void)count_value(c, at, s->n_tok);
@@ -205,7 +211,7 @@ void channel_figures_json(FILE *out, const channel_figures *c, bool counted)
     }
     putc('{', out);
     for (uint32_t k = 0; k < c->schema->n_channels; k++)
-        if (c->schema->channels[k].kind == PS_PER_TOKEN) {
+        if (channel_has_targets(&c->schema->channels[k])) {
             fputs(comma, out);
             report_json_string(out, c->schema->channels[k].name);
             fprintf(out, ": %" PRIu64, c->targets[k]);

@@ -27,9 +27,9 @@ typedef struct value_count {
 
 typedef struct channel_figures {
     const ps_schema *schema;
-    /* number of values that a loss does not ignore, by per-token channel */
+    /* number of values that a loss does not ignore, by channel */
     uint64_t targets[PS_MAX_CHANNELS];
-    bool has_targets; /* there is a per-token channel */
+    bool has_targets; /* some channel has targets */
     /* per-sequence channel whose values are counted; NULL: none */
     const ps_channel *by;
     uint32_t by_index;    /* index of `by` in the schema */
@@ -41,6 +41,9 @@ typedef struct channel_figures {
     uint64_t n_later;   /* sequences that are not the first of their pack */
     uint64_t n_same;    /* of them, those with the value of the first */
 } channel_figures;
+
+/* True for a number per token; a vector per token is an input, not a target. */
+bool channel_has_targets(const ps_channel *channel);
 
 /*
  * Prepares for sequences of `schema`, which must outlive `c`.  `by` is the name

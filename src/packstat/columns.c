@@ -44,7 +44,7 @@ void columns_truncate(const columns *c, const unsigned char *payload,
             continue;
         memmove(to + ps_payload_offset(c->schema, channel, kept),
                 payload + ps_payload_offset(c->schema, channel, n_tok),
-                n * ps_type_bytes(described->type));
+                n * ps_channel_bytes(described));
     }
 }
 
@@ -57,7 +57,7 @@ const column *columns_compare(const columns *c, const ps_pack_info *info,
     for (uint32_t k = 0; k < c->n; k++) {
         const column *one = &c->column[k];
         const bool per_token = one->field->channel.kind == PS_PER_TOKEN;
-        const size_t bytes = ps_type_bytes(one->field->channel.type);
+        const size_t bytes = ps_channel_bytes(&one->field->channel);
         const size_t n = per_token ? piece->n_tok : 1;
         const unsigned char *a =
             packs_values(info, pack, one->field, i, piece->begin);

@@ -100,9 +100,11 @@ static void print_schema(FILE *out, const ps_schema *schema)
     }
     for (uint32_t i = 0; i < schema->n_channels; i++) {
         const ps_channel *c = &schema->channels[i];
+        char type[PS_TYPE_TEXT];
 
+        ps_channel_type(c, type);
         print_line(out, i == 0 ? "channels" : "", "%-23s %s per %s", c->name,
-                   ps_type_name(c->type),
+                   type,
                    c->kind == PS_PER_TOKEN ? "token" : "sequence");
     }
     if (schema->labels != PS_LABELS_UNSTATED)
@@ -227,7 +229,7 @@ static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
     for (uint32_t i = 0; i < c->schema->n_channels && tokens > 0; i++) {
         const ps_channel *channel = &c->schema->channels[i];
 
-        if (channel->kind != PS_PER_TOKEN)
+        if (!channel_has_targets(channel))
             continue;
         print_line(out, label, "%-23s %s, %.2f%%", channel->name,
                    report_digits(text, c->targets[i]),

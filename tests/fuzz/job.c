@@ -29,9 +29,9 @@ enum {
 static ps_schema make_schema(unsigned bits, unsigned n_channels)
 {
     static const ps_channel channels[] = {
-        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c},
-        {"score", PS_F64, PS_PER_SEQUENCE, 0},
-        {"kind", PS_U8, PS_PER_TOKEN, 7}};
+        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c, 0},
+        {"score", PS_F64, PS_PER_SEQUENCE, 0, 0},
+        {"kind", PS_U8, PS_PER_TOKEN, 7, 0}};
     ps_schema schema =
         ps_schema_raw((bits & WIDE) != 0 ? PS_U32 : PS_U16);
 

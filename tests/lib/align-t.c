@@ -37,7 +37,7 @@ static ps_schema make_schema(void)
 
     s.framed = true;
     s.n_channels = 1;
-    s.channels[0] = (ps_channel){"type_id", PS_U8, PS_PER_TOKEN, TYPE_FILL};
+    s.channels[0] = (ps_channel){"type_id", PS_U8, PS_PER_TOKEN, TYPE_FILL, 0};
     return s;
 }
 
@@ -221,7 +221,7 @@ static void test_many_channels(void **state)
 
     schema.framed = true;
     for (uint32_t i = 0; i < PS_MAX_CHANNELS; i++) {
-        schema.channels[i] = (ps_channel){"a", PS_U8, PS_PER_TOKEN, 0};
+        schema.channels[i] = (ps_channel){"a", PS_U8, PS_PER_TOKEN, 0, 0};
         schema.channels[i].name[0] = (char)('a' + i);
     }
     schema.n_channels = PS_MAX_CHANNELS;

@@ -148,11 +148,11 @@ uint32_t random_below(uint64_t *state, uint32_t n)
 ps_schema rich_schema(ps_type token_type)
 {
     static const ps_channel channels[] = {
-        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c},
-        {"score", PS_F64, PS_PER_SEQUENCE, 0},
-        {"type_id", PS_U8, PS_PER_TOKEN, 7},
-        {"group", PS_U16, PS_PER_SEQUENCE, 0xffff},
-        {"weight", PS_F32, PS_PER_TOKEN, 0x3f800000},
+        {"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c, 0},
+        {"score", PS_F64, PS_PER_SEQUENCE, 0, 0},
+        {"type_id", PS_U8, PS_PER_TOKEN, 7, 0},
+        {"group", PS_U16, PS_PER_SEQUENCE, 0xffff, 0},
+        {"weight", PS_F32, PS_PER_TOKEN, 0x3f800000, 3},
     };
     ps_schema schema = ps_schema_raw(token_type);
 

@@ -50,6 +50,7 @@ static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
     c->field = ps_pack_field(info, c->name);
     if (c->field == NULL ||
         (c->field->channel.kind == c->kind &&
+         c->field->channel.count == 0 &&
          is_whole_number(c->field->channel.type)))
         return PS_OK;
     return tr_error(err, PS_ERR_ARGUMENT,

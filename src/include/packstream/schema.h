@@ -40,17 +40,19 @@ typedef enum ps_kind {
 } ps_kind;
 
 /*
- * A named column of values.  The name starts with a letter, followed by
- * letters, digits and underscores, is at most PS_NAME_BYTES - 1 bytes long, and
- * is not reserved by the formats.  `fill` is the value of unused elements in a
- * pack, as a little-endian bit pattern: 0xffffff9c is -100 in an i32 channel.
- * Bits above the element's width are 0.
+ * A named column of elements, each of which is one value or a vector of `count`
+ * values.  The name starts with a letter, followed by letters, digits and
+ * underscores, is at most PS_NAME_BYTES - 1 bytes long, and is not reserved by
+ * the formats.  `fill` is every value of unused elements in a pack, as a
+ * little-endian bit pattern: 0xffffff9c is -100 in an i32 channel.  Bits above
+ * the value's width are 0.
  */
 typedef struct ps_channel {
     char name[PS_NAME_BYTES];
-    ps_type type;
+    ps_type type; /* of a value */
     ps_kind kind;
     uint64_t fill;
+    uint32_t count; /* values of a vector, 2 to PS_MAX_VECTOR; 0: one value */
 } ps_channel;
 
 /* Special token ids, PS_NO_ID if undefined. */
@@ -111,7 +113,7 @@ PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
 /*
- * Size of an element in bytes, name of the type ("u16"), and its numpy name
+ * Size of a value in bytes, name of the type ("u16"), and its numpy name
  * ("<u2").  0 or "?" for an invalid type.
  */
 size_t ps_type_bytes(ps_type type);
@@ -120,6 +122,14 @@ const char *ps_type_numpy(ps_type type);
 
 /* Finds the type with a name such as "u16"; false if unknown. */
 bool ps_type_from_name(const char *name, ps_type *type);
+
+/* Number of values of an element, and its size in bytes. */
+uint32_t ps_channel_values(const ps_channel *channel);
+size_t ps_channel_bytes(const ps_channel *channel);
+
+/* Writes the type of an element to `text`: "u16", or "f32[80]". */
+#define PS_TYPE_TEXT 16
+void ps_channel_type(const ps_channel *channel, char text[PS_TYPE_TEXT]);
 
 /*
  * A payload is contiguous: the tokens, then each per-token channel (n_tok

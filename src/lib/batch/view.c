@@ -123,7 +123,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
-/* Converts `n` elements like ps_spans_gather; stores them from `at` on. */
+/* Converts `n` values like ps_spans_gather; stores them from `at` on. */
 static void gather(const unsigned char *from, ps_type stored, size_t n,
                    ps_type type, void *to, size_t at)
 {
@@ -147,10 +147,11 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
     const bool is_narrow = c->type == PS_U8 || c->type == PS_U16 ||
                            c->type == PS_U32 || c->type == PS_I32;
     const bool is_wide = c->type == PS_U64 || c->type == PS_I64;
+    const size_t values = ps_channel_values(c);
     const unsigned char *seq = sequences;
     unsigned char fill[8];
     uint32_t first = 0; /* first span of the pack */
-    size_t done = 0;    /* elements written */
+    size_t done = 0;    /* values written */
 
     if (type != PS_AS_STORED && !(type == PS_I32 && is_narrow) &&
         !(type == PS_I64 && (is_narrow || is_wide)))
@@ -161,7 +162,7 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
     for (uint32_t p = 0; p < spans->n_packs; p++) {
         const uint32_t places = ps_spans_places(spans, p);
         const uint32_t end = first + ps_spans_of(spans, p);
-        const size_t n = (size_t)(spans->cu[end] - spans->cu[first]);
+        const size_t n = values * (size_t)(spans->cu[end] - spans->cu[first]);
 
         first = end;
         if (c->kind == PS_PER_TOKEN) {
@@ -173,9 +174,12 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
         for (uint32_t i = 0; i < places; i++) {
             const bool is_used = i < spans->n_seqs[p];
 
-            gather(is_used ? seq + field->offset : fill, c->type, 1, type, to,
-                   done++);
+            if (is_used)
+                gather(seq + field->offset, c->type, values, type, to, done);
+            for (size_t k = 0; !is_used && k < values; k++)
+                gather(fill, c->type, 1, type, to, done + k);
             seq += is_used ? info->seq_bytes : 0;
+            done += values;
         }
     }
     return PS_OK;

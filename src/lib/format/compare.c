@@ -78,10 +78,11 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
         if (strcmp(c->name, d->name) != 0)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel %u is '%s', not '%s'",
                            (unsigned)i, c->name, d->name);
-        if (c->type != d->type)
+        ps_channel_type(c, x);
+        ps_channel_type(d, y);
+        if (strcmp(x, y) != 0)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is %s, not %s",
-                           c->name, ps_type_name(c->type),
-                           ps_type_name(d->type));
+                           c->name, x, y);
         if (c->kind != d->kind)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is per %s",
                            c->name,

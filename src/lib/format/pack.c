@@ -26,7 +26,7 @@ uint32_t ps_payload_columns(const ps_pack_info *info,
 {
     static const ps_kind kinds[] = {PS_PER_TOKEN, PS_PER_SEQUENCE};
     const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
-    uint32_t before = (uint32_t)ps_type_bytes(tokens->channel.type);
+    uint32_t before = (uint32_t)ps_channel_bytes(&tokens->channel);
     uint32_t n = 0;
 
     columns[n++] = (ps_payload_column){tokens->offset, before, true, 0};
@@ -34,7 +34,7 @@ uint32_t ps_payload_columns(const ps_pack_info *info,
         for (uint32_t c = 0; c < info->schema.n_channels; c++) {
             const ps_channel *channel = &info->schema.channels[c];
             const ps_field *f = ps_pack_field(info, channel->name);
-            uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
+            uint32_t bytes = (uint32_t)ps_channel_bytes(channel);
 
             if (channel->kind != kinds[k])
                 continue;
@@ -58,11 +58,14 @@ ps_form ps_form_of(const ps_pack_info *info)
 
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
-        uint32_t bytes = (uint32_t)ps_type_bytes(f->channel.type);
+        uint32_t bytes = (uint32_t)ps_channel_bytes(&f->channel);
 
         if (f->channel.kind == PS_PER_TOKEN)
             form.fields[form.n_fields++] = (ps_form_field){
-                .offset = f->offset, .bytes = bytes, .fill = f->channel.fill};
+                .offset = f->offset,
+                .bytes = bytes,
+                .value_bytes = (uint32_t)ps_type_bytes(f->channel.type),
+                .fill = f->channel.fill};
         else
             used += bytes;
     }
@@ -78,15 +81,15 @@ ps_form ps_form_of(const ps_pack_info *info)
 }
 
 /*
- * Fills `all` bytes with copies of an element of `bytes` bytes, doubling the
+ * Fills `all` bytes with copies of a value of `bytes` bytes, doubling the
  * filled part in each step.
  */
-static void repeat(unsigned char *to, uint64_t element, size_t bytes,
+static void repeat(unsigned char *to, uint64_t value, size_t bytes,
                    size_t all)
 {
     size_t done = bytes < all ? bytes : all;
 
-    store_low(to, element, done);
+    store_low(to, value, done);
     while (done < all) {
         const size_t n = done < all - done ? done : all - done;
 
@@ -109,7 +112,7 @@ static unsigned char *fill_field(const ps_pack_builder *b,
     if (f->fill == 0)
         memset(to, 0, all);
     else
-        repeat(to, f->fill, f->bytes, all);
+        repeat(to, f->fill, f->value_bytes, all);
     return to + all;
 }
 

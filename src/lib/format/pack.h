@@ -84,8 +84,9 @@ uint32_t ps_payload_columns(const ps_pack_info *info,
 typedef struct ps_form_field {
     uint32_t offset; /* offset in the row, bytes */
     uint32_t bytes;  /* size of an element */
+    uint32_t value_bytes; /* size of a value; smaller in vectors */
     uint32_t gap;    /* bytes between its end and the next field */
-    uint64_t fill;   /* value of unused elements, as a bit pattern */
+    uint64_t fill;   /* each value of unused elements, as a bit pattern */
 } ps_form_field;
 
 /* Parameters for building the packs of a stream, derived from its header. */

@@ -62,15 +62,15 @@ static ps_result check_fill(const ps_field *f, const unsigned char *elements,
                             uint32_t first, uint32_t end, ps_error *err)
 {
     const size_t bytes = ps_type_bytes(f->channel.type);
+    const size_t values = ps_channel_values(&f->channel);
     unsigned char fill[8];
 
     store_u64(fill, f->channel.fill);
-    for (uint32_t i = first; i < end; i++)
+    for (size_t i = first * values; i < end * values; i++)
         if (memcmp(elements + i * bytes, fill, bytes) != 0)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "unused element %" PRIu32 " of '%s' is not the fill "
-                           "value",
-                           i, f->channel.name);
+                           "unused element %zu of '%s' is not the fill value",
+                           i / values, f->channel.name);
     return PS_OK;
 }
 
@@ -84,7 +84,7 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
 {
     const unsigned char *elements = pack->row + f->offset;
     const size_t end =
-        f->offset + info->capacity * ps_type_bytes(f->channel.type);
+        f->offset + info->capacity * ps_channel_bytes(&f->channel);
     ps_result r = PS_OK;
 
     for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
@@ -124,7 +124,7 @@ static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
                                "%" PRIu32 ", or a later one, is not zero",
                                end, k);
         end = is_last ? end
-                      : offset + (uint32_t)ps_type_bytes(f->channel.type);
+                      : offset + (uint32_t)ps_channel_bytes(&f->channel);
     }
     return PS_OK;
 }

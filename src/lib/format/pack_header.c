@@ -62,8 +62,8 @@ enum {
  */
 #define ENTRY_SOURCE 27
 
-/* Maximum size of a sequence row: all fields, 8 bytes each. */
-#define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS)
+/* Maximum size of a sequence row: all fields, each a vector of 8-byte values. */
+#define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS * PS_MAX_VECTOR)
 
 #define BUDGET_ATTENTION 255
 
@@ -240,12 +240,12 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
  * which ends at *end.
  */
 static ps_result check_place(const ps_pack_info *info, const ps_field *f,
-                             uint32_t count, uint64_t *end, ps_error *err)
+                             uint64_t *end, ps_error *err)
 {
     const bool per_token = f->channel.kind == PS_PER_TOKEN;
-    const size_t bytes = ps_type_bytes(f->channel.type);
+    const size_t bytes = ps_channel_bytes(&f->channel);
 
-    if (f->offset < *end || f->offset % bytes != 0 || count != 1)
+    if (f->offset < *end || f->offset % ps_type_bytes(f->channel.type) != 0)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "field '%s' has the wrong offset",
                        f->channel.name);
@@ -276,9 +276,8 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
             from + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
         ps_field *f = &info->fields[i];
         ps_channel *channel;
-        uint32_t count;
-        ps_result r = ps_channel_decode(entry, &f->channel, &f->offset,
-                                        &count, err);
+        ps_result r = ps_channel_decode(entry, &f->channel, &f->offset, 1,
+                                        err);
 
         if (r != PS_OK)
             return r;
@@ -287,7 +286,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
         if (ps_pack_field(info, f->channel.name) != f)
             return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is listed twice",
                            f->channel.name);
-        r = check_place(info, f, count,
+        r = check_place(info, f,
                         f->channel.kind == PS_PER_TOKEN ? &row_end : &seq_end,
                         err);
         if (r != PS_OK)
@@ -318,7 +317,8 @@ static bool has_own(const ps_pack_info *info, const char *name, ps_type type,
     const ps_field *f = ps_pack_field(info, name);
 
     return f != NULL && f->source == PS_BUILT_IN && f->channel.type == type &&
-           f->channel.kind == kind && f->offset == offset;
+           f->channel.kind == kind && f->channel.count == 0 &&
+           f->offset == offset;
 }
 
 /* Checks that every built-in field is present, and determines `split`. */
@@ -340,17 +340,17 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         has_own(info, "full_len", PS_U32, PS_PER_SEQUENCE, PS_SEQ_FULL_LEN);
     if (info->group > info->schema.n_channels ||
         (info->group > 0 &&
-         info->schema.channels[info->group - 1].kind != PS_PER_SEQUENCE))
+         !ps_channel_is_number(&info->schema.channels[info->group - 1])))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the header groups by channel %" PRIu32 ", which is "
-                       "not a per-sequence channel",
+                       "not a per-sequence channel of numbers",
                        info->group);
     for (uint32_t i = 0; i < info->n_budgets; i++) {
         const uint32_t by = info->budgets[i].channel;
 
         if (by != PS_BUDGET_ATTENTION &&
             (by >= info->schema.n_channels ||
-             info->schema.channels[by].kind != PS_PER_SEQUENCE ||
+             !ps_channel_is_number(&info->schema.channels[by]) ||
              ps_type_is_float(info->schema.channels[by].type)))
             return ps_fail(err, PS_ERR_CORRUPT,
                            "a budget of channel %" PRIu32 ", which is not an "

@@ -28,10 +28,10 @@ static void add_field(ps_pack_info *info, uint64_t *end,
                       const ps_channel *channel, uint32_t source)
 {
     const bool per_token = channel->kind == PS_PER_TOKEN;
-    const size_t bytes = ps_type_bytes(channel->type);
+    const size_t bytes = ps_channel_bytes(channel);
     ps_field *f = &info->fields[info->n_fields++];
 
-    *end = round_up(*end, bytes);
+    *end = round_up(*end, ps_type_bytes(channel->type));
     *f = (ps_field){*channel, source, (uint32_t)*end};
     *end += bytes * (per_token ? info->capacity : 1);
 }
@@ -47,14 +47,14 @@ static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
 static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
 {
     static const ps_channel built_in[] = {
-        {"seq_id", PS_U64, PS_PER_SEQUENCE, 0},
-        {"seq_start", PS_I32, PS_PER_SEQUENCE, 0},
-        {"seq_tok", PS_I32, PS_PER_SEQUENCE, 0},
-        {"piece_off", PS_U32, PS_PER_SEQUENCE, 0},
-        {"full_len", PS_U32, PS_PER_SEQUENCE, 0},
+        {"seq_id", PS_U64, PS_PER_SEQUENCE, 0, 0},
+        {"seq_start", PS_I32, PS_PER_SEQUENCE, 0, 0},
+        {"seq_tok", PS_I32, PS_PER_SEQUENCE, 0, 0},
+        {"piece_off", PS_U32, PS_PER_SEQUENCE, 0, 0},
+        {"full_len", PS_U32, PS_PER_SEQUENCE, 0, 0},
     };
     const ps_channel tokens = {"tokens", info->schema.token_type,
-                               PS_PER_TOKEN, info->pad_id};
+                               PS_PER_TOKEN, info->pad_id, 0};
     const size_t n = info->split ? 5 : 3;
 
     info->n_fields = 0;
@@ -87,6 +87,23 @@ static void append(ps_pack_info *info, size_t *used, const char *format, ...)
     va_end(args);
 }
 
+/* Appends the type of a field and its shape, the capacity first. */
+static void append_format(ps_pack_info *info, size_t *used,
+                          const ps_channel *c)
+{
+    const char *type = ps_type_numpy(c->type);
+
+    if (c->kind == PS_PER_TOKEN && c->count == 0)
+        append(info, used, "('%s',(%" PRIu32 ",)),", type, info->capacity);
+    else if (c->kind == PS_PER_TOKEN)
+        append(info, used, "('%s',(%" PRIu32 ",%" PRIu32 ")),", type,
+               info->capacity, c->count);
+    else if (c->count == 0)
+        append(info, used, "'%s',", type);
+    else
+        append(info, used, "('%s',(%" PRIu32 ",)),", type, c->count);
+}
+
 /* Appends the dtype of a row or sequence row. */
 static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
                          uint32_t bytes)
@@ -98,7 +115,6 @@ static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
         append(info, used, "%s", parts[part]);
         for (uint32_t i = 0; i < info->n_fields; i++) {
             const ps_field *f = &info->fields[i];
-            const char *type = ps_type_numpy(f->channel.type);
 
             if (f->channel.kind != kind)
                 continue;
@@ -106,11 +122,8 @@ static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
                 append(info, used, "'%s',", f->channel.name);
             else if (part == 2)
                 append(info, used, "%" PRIu32 ",", f->offset);
-            else if (kind == PS_PER_SEQUENCE)
-                append(info, used, "'%s',", type);
             else
-                append(info, used, "('%s',(%" PRIu32 ",)),", type,
-                       info->capacity);
+                append_format(info, used, &f->channel);
         }
     }
     append(info, used, "],'itemsize':%" PRIu32 "}\n", bytes);
@@ -174,6 +187,12 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
     uint32_t n = info->block_packs;
     uint64_t of_block;
 
+    if (of_pack > PS_MAX_ROW_BYTES)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "the sequence rows of a pack of %" PRIu32 " sequences "
+                       "take %" PRIu64 " bytes, but the limit is %" PRIu32
+                       ": limit the depth",
+                       ps_max_sequences(info), of_pack, PS_MAX_ROW_BYTES);
     if (n == 0) {
         n = 1; /* at most 32768, since a row has at least 8 bytes */
         while ((uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) <

@@ -57,6 +57,27 @@ size_t ps_type_bytes(ps_type type)
     return is_type(type) ? types[type].bytes : 0;
 }
 
+uint32_t ps_channel_values(const ps_channel *channel)
+{
+    return channel->count == 0 ? 1 : channel->count;
+}
+
+size_t ps_channel_bytes(const ps_channel *channel)
+{
+    return ps_channel_values(channel) * ps_type_bytes(channel->type);
+}
+
+void ps_channel_type(const ps_channel *channel, char text[PS_TYPE_TEXT])
+{
+    const char *name = ps_type_name(channel->type);
+
+    if (channel->count == 0)
+        (void)snprintf(text, PS_TYPE_TEXT, "%s", name);
+    else
+        (void)snprintf(text, PS_TYPE_TEXT, "%s[%" PRIu32 "]", name,
+                       channel->count);
+}
+
 ps_result ps_schema_find(const ps_schema *schema, const char *name,
                          const char *use, uint32_t *channel,
                          ps_error *err)
@@ -75,7 +96,17 @@ ps_result ps_schema_find(const ps_schema *schema, const char *name,
                        "channel '%s' has a value per token, but one per "
                        "sequence is needed %s",
                        name, use);
+    if (schema->channels[i].count != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s' has vectors, but a single value is "
+                       "needed %s",
+                       name, use);
     return PS_OK;
+}
+
+bool ps_channel_is_number(const ps_channel *channel)
+{
+    return channel->kind == PS_PER_SEQUENCE && channel->count == 0;
 }
 
 bool ps_type_is_float(ps_type type)
@@ -151,6 +182,11 @@ static bool is_name(const char *name)
     return true;
 }
 
+static bool is_count(uint32_t count)
+{
+    return count == 0 || (count >= 2 && count <= PS_MAX_VECTOR);
+}
+
 static bool fill_fits(uint64_t fill, ps_type type)
 {
     size_t bits = 8 * ps_type_bytes(type);
@@ -199,6 +235,11 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
         if (!is_type(c->type) || !fill_fits(c->fill, c->type))
             return ps_fail(err, PS_ERR_ARGUMENT,
                            "channel '%s': bad type or fill", c->name);
+        if (!is_count(c->count))
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "channel '%s': vectors of %" PRIu32 " values, but "
+                           "the limits are 2 and %d",
+                           c->name, c->count, PS_MAX_VECTOR);
         if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
                            c->name);
@@ -232,7 +273,7 @@ ps_shape ps_schema_shape(const ps_schema *s)
     ps_shape shape = {.token_bytes = token, .per_token = token};
 
     for (uint32_t i = 0; i < s->n_channels; i++) {
-        uint32_t n = (uint32_t)ps_type_bytes(s->channels[i].type);
+        uint32_t n = (uint32_t)ps_channel_bytes(&s->channels[i]);
 
         if (s->channels[i].kind == PS_PER_TOKEN)
             shape.per_token += n;
@@ -264,13 +305,13 @@ uint64_t ps_payload_offset(const ps_schema *s, uint32_t channel,
         offset = (uint64_t)ps_type_bytes(s->token_type) * n_tok;
     for (uint32_t i = 0; i < channel; i++)
         if (s->channels[i].kind == kind)
-            offset += (uint64_t)ps_type_bytes(s->channels[i].type) *
+            offset += (uint64_t)ps_channel_bytes(&s->channels[i]) *
                       (kind == PS_PER_TOKEN ? n_tok : 1);
     return offset;
 }
 
 void ps_channel_encode(const ps_channel *channel, uint32_t offset,
-                       uint32_t count, unsigned char *entry)
+                       uint32_t one, unsigned char *entry)
 {
     memset(entry, 0, PS_CHANNEL_ENTRY_BYTES);
     memcpy(entry, channel->name, strnlen(channel->name, PS_NAME_BYTES));
@@ -278,22 +319,23 @@ void ps_channel_encode(const ps_channel *channel, uint32_t offset,
     entry[AT_KIND] = (unsigned char)channel->kind;
     entry[AT_ELEMENT_BYTES] = (unsigned char)ps_type_bytes(channel->type);
     store_u32(entry + AT_OFFSET, offset);
-    store_u32(entry + AT_COUNT, count);
+    store_u32(entry + AT_COUNT, channel->count == 0 ? one : channel->count);
     store_u64(entry + AT_FILL, channel->fill);
 }
 
 ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
-                            uint32_t *offset, uint32_t *count,
-                            ps_error *err)
+                            uint32_t *offset, uint32_t one, ps_error *err)
 {
-    size_t name = strnlen((const char *)entry, PS_NAME_BYTES);
+    const size_t name = strnlen((const char *)entry, PS_NAME_BYTES);
+    const uint32_t count = load_u32(entry + AT_COUNT);
 
     *channel = (ps_channel){.type = (ps_type)entry[AT_TYPE],
                             .kind = (ps_kind)entry[AT_KIND],
                             .fill = load_u64(entry + AT_FILL)};
     memcpy(channel->name, entry, PS_NAME_BYTES);
     *offset = load_u32(entry + AT_OFFSET);
-    *count = load_u32(entry + AT_COUNT);
+    if (count != one)
+        channel->count = count;
     if (name == PS_NAME_BYTES || !is_name(channel->name) ||
         !all_zero(entry + name, PS_NAME_BYTES - name))
         return ps_fail(err, PS_ERR_CORRUPT, "bad channel name");
@@ -301,6 +343,9 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
         entry[AT_ELEMENT_BYTES] != ps_type_bytes(channel->type) ||
         !fill_fits(channel->fill, channel->type))
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad type or fill",
+                       channel->name);
+    if (count != one && (count == 0 || !is_count(count)))
+        return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad vector length",
                        channel->name);
     if (channel->kind < PS_PER_TOKEN || channel->kind > PS_PER_SEQUENCE)
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad kind",
@@ -310,9 +355,10 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
 
 bool ps_channel_unused_is_zero(const unsigned char *entry, bool is_field)
 {
-    const size_t zero = is_field ? AT_ZERO : AT_SOURCE;
+    const bool is_placed = !all_zero(entry + AT_SOURCE, AT_COUNT - AT_SOURCE);
 
-    return all_zero(entry + zero, AT_FILL - zero) &&
+    return (is_field || !is_placed) &&
+           all_zero(entry + AT_ZERO, AT_FILL - AT_ZERO) &&
            all_zero(entry + AT_ZEROS, PS_CHANNEL_ENTRY_BYTES - AT_ZEROS);
 }
 

@@ -13,21 +13,23 @@
 /* Size of a channel table entry; see packstream(5), "Channel table". */
 #define PS_CHANNEL_ENTRY_BYTES 64
 
-/* Writes an entry.  `offset` and `count` are 0 in token streams. */
+/*
+ * Writes an entry.  `offset` is 0 in token streams.  `one` is the count stored
+ * for single values: 0 in token streams, 1 in pack streams.
+ */
 void ps_channel_encode(const ps_channel *channel, uint32_t offset,
-                       uint32_t count, unsigned char *entry);
+                       uint32_t one, unsigned char *entry);
 
 /*
- * Decodes an entry.  Checks type, kind, fill and the syntax of the name, but
- * not reserved names or unused bytes.  PS_OK, PS_ERR_CORRUPT.
+ * Decodes an entry.  Checks type, kind, fill, count and the syntax of the name,
+ * but not reserved names or unused bytes.  PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
-                            uint32_t *offset, uint32_t *count,
-                            ps_error *err);
+                            uint32_t *offset, uint32_t one, ps_error *err);
 
 /*
  * True if the unused bytes of an entry are zero.  `is_field` is set for an
- * entry of a pack stream, in which source, offset and count are used.
+ * entry of a pack stream, in which source and offset are used.
  */
 bool ps_channel_unused_is_zero(const unsigned char *entry, bool is_field);
 
@@ -50,6 +52,9 @@ ps_result ps_schema_find(const ps_schema *schema, const char *name,
                          ps_error *err);
 
 bool ps_type_is_float(ps_type type);
+
+/* True for a per-sequence channel of single values. */
+bool ps_channel_is_number(const ps_channel *channel);
 
 /* Loads an integer.  A negative one is extended to 64 bits. */
 uint64_t ps_integer_load(ps_type type, const unsigned char *from);

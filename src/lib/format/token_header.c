@@ -118,10 +118,8 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
     schema->n_channels = load_u32(from + AT_N_CHANNELS);
     for (uint32_t i = 0; i < schema->n_channels; i++) {
         uint32_t offset;
-        uint32_t count;
 
-        r = ps_channel_decode(entry, &schema->channels[i], &offset, &count,
-                              err);
+        r = ps_channel_decode(entry, &schema->channels[i], &offset, 0, err);
         if (r != PS_OK)
             return r;
         zero = zero && ps_channel_unused_is_zero(entry, false);

@@ -176,12 +176,14 @@ static void check_padding(const plan *p, const unsigned char *row)
     for (uint32_t f = 0; f < info->n_fields; f++) {
         const ps_field *field = &info->fields[f];
         const uint32_t width = (uint32_t)ps_type_bytes(field->channel.type);
+        const uint32_t n =
+            info->capacity * (uint32_t)ps_channel_bytes(&field->channel);
 
         if (field->channel.kind != PS_PER_TOKEN)
             continue;
         for (; at < field->offset; at++)
             assert_int_equal(row[at], 0);
-        for (uint32_t i = 0; i < info->capacity * width; i++, at++)
+        for (uint32_t i = 0; i < n; i++, at++)
             assert_int_equal(row[at],
                              field->channel.fill >> 8 * (i % width) & 0xff);
     }

@@ -314,7 +314,7 @@ static const unsigned char *element(const scene *s, uint32_t pack,
 {
     return s->batch.rows +
            (size_t)pack * ps_loader_info(s->loader)->row_bytes + f->offset +
-           i * ps_type_bytes(f->channel.type);
+           i * ps_channel_bytes(&f->channel);
 }
 
 static int64_t value_of(const unsigned char *p, ps_type type)
@@ -333,7 +333,7 @@ static int64_t value_of(const unsigned char *p, ps_type type)
 /* The elements of a field in gathering order. */
 static bytes wanted_elements(const scene *s, const ps_field *f)
 {
-    const size_t width = ps_type_bytes(f->channel.type);
+    const size_t width = ps_channel_bytes(&f->channel);
     const size_t size = ps_loader_info(s->loader)->seq_bytes;
     const ps_batch *batch = &s->batch;
     bytes b = {0};
@@ -350,7 +350,9 @@ static bytes wanted_elements(const scene *s, const ps_field *f)
                 put_bytes(&b, batch->heads[p].sequences + i * size + f->offset,
                           width);
             else
-                put_number(&b, f->channel.fill, (unsigned)width);
+                for (uint32_t k = 0; k < ps_channel_values(&f->channel); k++)
+                    put_number(&b, f->channel.fill,
+                               (unsigned)ps_type_bytes(f->channel.type));
     return b;
 }
 

@@ -224,7 +224,8 @@ static void test_dtype(void **state)
 /* An entry of the table as packstream(5) defines it. */
 static void check_entry(const unsigned char *entry, const char *name,
                         unsigned type, unsigned kind, unsigned element,
-                        unsigned source, uint32_t offset, uint64_t fill)
+                        unsigned source, uint32_t offset, uint32_t count,
+                        uint64_t fill)
 {
     char padded[24] = {0};
 
@@ -235,7 +236,7 @@ static void check_entry(const unsigned char *entry, const char *name,
     assert_int_equal(entry[26], element);
     assert_int_equal(entry[27], source);
     assert_int_equal(get_u32(entry + 28), offset);
-    assert_int_equal(get_u32(entry + 32), 1);
+    assert_int_equal(get_u32(entry + 32), count);
     assert_int_equal(get_u32(entry + 36), 0);
     assert_true(get_u64(entry + 40) == fill);
     assert_true(get_u64(entry + 48) == 0 && get_u64(entry + 56) == 0);
@@ -254,7 +255,7 @@ static void test_layout(void **state)
     ps_pack_header_encode(&info, h);
     assert_memory_equal(h, "\x89PKS\r\n\x1a\n\4\3\2\1\2\0\0\0", 16);
     assert_int_equal(get_u32(h + AT_HEADER_BYTES), 4096);
-    assert_int_equal(get_u32(h + AT_ROW_BYTES), 224);
+    assert_int_equal(get_u32(h + AT_ROW_BYTES), 384);
     assert_true(get_u64(h + 24) == 5 && get_u64(h + 32) == 6);
     assert_true(get_u64(h + 40) == UINT64_MAX);
     assert_int_equal(get_u32(h + AT_CAPACITY), 20);
@@ -276,19 +277,19 @@ static void test_layout(void **state)
     assert_int_equal(get_u32(h + AT_ALIGN), 0);
     assert_int_equal(get_u32(h + AT_SEQ_BYTES), 40);
     assert_int_equal(get_u32(h + AT_BLOCK_PACKS), 4096);
-    assert_true(get_u64(h + AT_BLOCK_BYTES) == 2064448);
+    assert_true(get_u64(h + AT_BLOCK_BYTES) == 2719808);
     assert_int_equal(get_u32(h + AT_N_FIELDS), 11);
-    check_entry(entry, "tokens", 2, 1, 2, 0, 0, 3);
-    check_entry(entry += 64, "labels", 5, 1, 4, 1, 40, 0xffffff9c);
-    check_entry(entry += 64, "type_id", 1, 1, 1, 3, 120, 7);
-    check_entry(entry += 64, "weight", 7, 1, 4, 5, 140, 0x3f800000);
-    check_entry(entry += 64, "seq_id", 4, 2, 8, 0, 0, 0);
-    check_entry(entry += 64, "seq_start", 5, 2, 4, 0, 8, 0);
-    check_entry(entry += 64, "seq_tok", 5, 2, 4, 0, 12, 0);
-    check_entry(entry += 64, "piece_off", 3, 2, 4, 0, 16, 0);
-    check_entry(entry += 64, "full_len", 3, 2, 4, 0, 20, 0);
-    check_entry(entry += 64, "score", 8, 2, 8, 2, 24, 0);
-    check_entry(entry += 64, "group", 2, 2, 2, 4, 32, 0xffff);
+    check_entry(entry, "tokens", 2, 1, 2, 0, 0, 1, 3);
+    check_entry(entry += 64, "labels", 5, 1, 4, 1, 40, 1, 0xffffff9c);
+    check_entry(entry += 64, "type_id", 1, 1, 1, 3, 120, 1, 7);
+    check_entry(entry += 64, "weight", 7, 1, 4, 5, 140, 3, 0x3f800000);
+    check_entry(entry += 64, "seq_id", 4, 2, 8, 0, 0, 1, 0);
+    check_entry(entry += 64, "seq_start", 5, 2, 4, 0, 8, 1, 0);
+    check_entry(entry += 64, "seq_tok", 5, 2, 4, 0, 12, 1, 0);
+    check_entry(entry += 64, "piece_off", 3, 2, 4, 0, 16, 1, 0);
+    check_entry(entry += 64, "full_len", 3, 2, 4, 0, 20, 1, 0);
+    check_entry(entry += 64, "score", 8, 2, 8, 2, 24, 1, 0);
+    check_entry(entry += 64, "group", 2, 2, 2, 4, 32, 1, 0xffff);
     assert_memory_equal(h + AT_DTYPE, "{'names':['tokens','labels',", 28);
     info.align = 5;
     ps_pack_header_encode(&info, h);
@@ -410,9 +411,9 @@ static void test_numbers(void **state)
     expect(AT_HEADER_BYTES, 8192, 4, PS_ERR_CORRUPT);
     expect(AT_HEADER_BYTES, 0, 4, PS_ERR_CORRUPT);
     expect(AT_ROW_BYTES, 0, 4, PS_ERR_CORRUPT);
-    expect(AT_ROW_BYTES, 216, 4, PS_ERR_CORRUPT); /* too small for it */
-    expect(AT_ROW_BYTES, 225, 4, PS_ERR_CORRUPT);
-    expect(AT_ROW_BYTES, 232, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 376, 4, PS_ERR_CORRUPT); /* too small for it */
+    expect(AT_ROW_BYTES, 385, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 392, 4, PS_ERR_CORRUPT);
     expect(AT_ROW_BYTES, 0xfffffff8, 4, PS_ERR_CORRUPT);
     expect(AT_SEQ_BYTES, 0, 4, PS_ERR_CORRUPT);
     expect(AT_SEQ_BYTES, 32, 4, PS_ERR_CORRUPT); /* likewise */

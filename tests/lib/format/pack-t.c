@@ -21,14 +21,14 @@ enum {
     LABELS = 40,
     TYPE_ID = 120,
     WEIGHT = 140,
-    ROW = 224,
+    ROW = 384,
 
     START = 8,
     LENGTH = 12,
     GROUP = 24,
     SEQ = 32,
 
-    BLOCK = 768, /* 752 of them are used */
+    BLOCK = 1088, /* 1072 of them are used */
     END = 256
 };
 
@@ -97,8 +97,8 @@ static const struct {
     {IN_BLOCK, 12, 6, 4, false}, /* sequences: they would fit its bytes */
     {IN_BLOCK, 16, 1, 8, false}, /* index of the first pack */
     {IN_BLOCK, 16, UINT64_MAX, 8, false},
-    {IN_BLOCK, 752, 1, 1, false}, /* after the last sequence row */
-    {IN_BLOCK, 767, 1, 1, false},
+    {IN_BLOCK, 1072, 1, 1, false}, /* after the last sequence row */
+    {IN_BLOCK, 1087, 1, 1, false},
     {IN_HEAD, FIRST_SEQ, 1, 4, false},
     {IN_HEAD, FIRST_SEQ, UINT32_MAX, 4, false},
     {IN_HEAD, N_SEQ, 0, 4, false},
@@ -136,9 +136,9 @@ static const struct {
     {IN_ROW, LABELS + 19 * 4 + 3, 0, 1, true},
     {IN_ROW, TYPE_ID + 18, 0, 1, true},
     {IN_ROW, TYPE_ID + 19, 6, 1, true},
-    {IN_ROW, WEIGHT + 18 * 4, 0, 4, true},
+    {IN_ROW, WEIGHT + 19 * 12 + 8, 0, 4, true},
     /* gaps after fields */
-    {IN_ROW, WEIGHT + 80, 1, 1, true},
+    {IN_ROW, WEIGHT + 240, 1, 1, true},
     {IN_ROW, ROW - 1, 1, 1, true},
     {IN_SEQ_0, GROUP + 2, 1, 1, true},
     {IN_SEQ_2, SEQ - 1, 1, 1, true},
@@ -230,9 +230,9 @@ static void test_later_version(void **state)
         bool in_sequence;
         ps_result wanted;
     } cases[] = {
-        {44 + 3, false, PS_END},       /* novelty */
+        {76 + 3, false, PS_END},        /* novelty */
         {24 + 3, false, PS_ERR_CORRUPT}, /* type_id */
-        {28 + 3 * 4, false, PS_ERR_CORRUPT}, /* weight */
+        {28 + 3 * 12, false, PS_ERR_CORRUPT}, /* weight */
         {39, true, PS_END},
     };
     const ps_schema schema = rich_schema(PS_U16);
@@ -245,7 +245,7 @@ static void test_later_version(void **state)
         bool checked;
         ps_error err;
 
-        add_novelty(&b, 44);
+        add_novelty(&b, 76);
         *(cases[i].in_sequence ? seq_at(&b, 0, 0, cases[i].at)
                                : row_at(&b, 0, cases[i].at)) ^= 1;
         seal_packs(&b);

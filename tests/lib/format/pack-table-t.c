@@ -31,6 +31,9 @@ enum {
     FILL = 40
 };
 
+/* Of a sequence row: 28 vectors of 8-byte values. */
+#define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS * PS_MAX_VECTOR)
+
 /* The fields of rich_info, in the order of the table. */
 enum {
     TOKENS,
@@ -138,6 +141,14 @@ static void expect_later_offset(unsigned i, uint32_t offset)
     expect_later(&h);
 }
 
+static void expect_later_count(unsigned i, uint32_t count)
+{
+    header h = make_header();
+
+    set_u32(field(&h, i) + COUNT, count);
+    expect_later(&h);
+}
+
 static void expect_u32(unsigned i, unsigned at, uint32_t value,
                        ps_result wanted)
 {
@@ -172,14 +183,14 @@ static void test_row_sizes(void **state)
         uint32_t bytes;
         ps_result wanted;
     } cases[] = {
-        {AT_ROW_BYTES, 216, PS_ERR_CORRUPT}, /* weight would not fit */
-        {AT_ROW_BYTES, 232, PS_OK},          /* larger than it has to be */
+        {AT_ROW_BYTES, 376, PS_ERR_CORRUPT}, /* weight would not fit */
+        {AT_ROW_BYTES, 392, PS_OK},          /* larger than it has to be */
         {AT_ROW_BYTES, PS_MAX_ROW_BYTES, PS_OK},
         {AT_ROW_BYTES, PS_MAX_ROW_BYTES + 64, PS_ERR_CORRUPT},
         {AT_SEQ_BYTES, 32, PS_ERR_CORRUPT}, /* group would not fit */
         {AT_SEQ_BYTES, 48, PS_OK},
-        {AT_SEQ_BYTES, 8 * PS_MAX_FIELDS, PS_OK},
-        {AT_SEQ_BYTES, 8 * PS_MAX_FIELDS + 8, PS_ERR_CORRUPT},
+        {AT_SEQ_BYTES, MAX_SEQ_BYTES, PS_OK},
+        {AT_SEQ_BYTES, MAX_SEQ_BYTES + 8, PS_ERR_CORRUPT},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -216,13 +227,13 @@ static void test_dtypes(void **state)
     assert_int_equal(strlen(info.dtype), 2039);
 }
 
-/* A row is 224 bytes, with weight at 140..220; a sequence row 40. */
+/* A row is 384 bytes, with weight at 140..380; a sequence row 40. */
 static void test_places(void **state)
 {
     expect_u32(TOKENS, OFFSET, 4, PS_ERR_CORRUPT);
     expect_later_offset(WEIGHT, 144);
-    expect_u32(WEIGHT, OFFSET, 148, PS_ERR_CORRUPT); /* ends at 228 */
-    expect_u32(WEIGHT, OFFSET, 224, PS_ERR_CORRUPT);
+    expect_u32(WEIGHT, OFFSET, 148, PS_ERR_CORRUPT); /* ends at 388 */
+    expect_u32(WEIGHT, OFFSET, 384, PS_ERR_CORRUPT);
     expect_u32(WEIGHT, OFFSET, 0xfffffffc, PS_ERR_CORRUPT);
     expect_u32(WEIGHT, OFFSET, 136, PS_ERR_CORRUPT); /* on type_id */
     expect_u32(WEIGHT, OFFSET, 142, PS_ERR_CORRUPT); /* unaligned */
@@ -238,14 +249,21 @@ static void test_places(void **state)
     expect_u32(GROUP, OFFSET, 0xfffffffe, PS_ERR_CORRUPT);
 }
 
-/* Vectors may come later. */
+/* Vectors of impossible lengths, and vectors that do not fit. */
 static void test_counts(void **state)
 {
-    static const uint32_t bad[] = {0, 2, 20, 0x40000001, UINT32_MAX};
+    static const uint32_t bad[] = {0, PS_MAX_VECTOR + 1, 0x40000001,
+                                   UINT32_MAX};
 
     for (unsigned i = 0; i < N_FIELDS; i++)
         for (size_t b = 0; b < COUNT(bad); b++)
             expect_u32(i, COUNT, bad[b], PS_ERR_CORRUPT);
+    for (unsigned i = 0; i < GROUP; i++)
+        if (i != WEIGHT)
+            expect_u32(i, COUNT, 20, PS_ERR_CORRUPT); /* built in, or overlaps */
+    expect_u32(GROUP, COUNT, 2, PS_OK);
+    expect_later_count(WEIGHT, 1);
+    expect_u32(WEIGHT, COUNT, 4, PS_ERR_CORRUPT); /* beyond its row */
 }
 
 static void test_kinds_and_types(void **state)
@@ -373,7 +391,7 @@ static void add_field(header *h, unsigned i, const char *name)
     entry[TYPE] = PS_U8;
     entry[KIND] = PS_PER_TOKEN;
     entry[ELEMENT] = 1;
-    set_u32(entry + OFFSET, 224 + 32 * (i - N_FIELDS));
+    set_u32(entry + OFFSET, 384 + 32 * (i - N_FIELDS));
     set_u32(entry + COUNT, 1);
     set_u32(h->data + AT_N_FIELDS, i + 1);
     h->data[AT_MINOR] = 1;
@@ -402,7 +420,7 @@ static void test_later_version(void **state)
     ps_pack_info info;
     ps_payload_column columns[PS_MAX_FIELDS];
 
-    set_u32(h.data + AT_ROW_BYTES, 256);
+    set_u32(h.data + AT_ROW_BYTES, 416);
     add_field(&h, N_FIELDS, "novelty");
     decode(&h, &info, PS_OK);
     assert_int_equal(info.version_minor, 1);

@@ -306,13 +306,13 @@ static void test_payloads(void **state)
         uint64_t n = lengths[i];
 
         assert_int_equal(ps_payload_bytes(&raw, lengths[i]), 4 * n);
-        assert_int_equal(ps_payload_bytes(&u16, lengths[i]), 11 * n + 10);
-        assert_int_equal(ps_payload_bytes(&u32, lengths[i]), 13 * n + 10);
+        assert_int_equal(ps_payload_bytes(&u16, lengths[i]), 19 * n + 10);
+        assert_int_equal(ps_payload_bytes(&u32, lengths[i]), 21 * n + 10);
         assert_int_equal(ps_payload_offset(&u16, PS_TOKENS, lengths[i]), 0);
         assert_int_equal(ps_payload_offset(&u16, 0, lengths[i]), 2 * n);
-        assert_int_equal(ps_payload_offset(&u16, 1, lengths[i]), 11 * n);
+        assert_int_equal(ps_payload_offset(&u16, 1, lengths[i]), 19 * n);
         assert_int_equal(ps_payload_offset(&u16, 2, lengths[i]), 6 * n);
-        assert_int_equal(ps_payload_offset(&u16, 3, lengths[i]), 11 * n + 8);
+        assert_int_equal(ps_payload_offset(&u16, 3, lengths[i]), 19 * n + 8);
         assert_int_equal(ps_payload_offset(&u16, 4, lengths[i]), 7 * n);
     }
 }

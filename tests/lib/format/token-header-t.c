@@ -144,7 +144,7 @@ static void test_layout(void **state)
         s.tokenizer[i] = (uint8_t)i;
     s.n_channels = 1;
     s.channels[0] =
-        (ps_channel){"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c};
+        (ps_channel){"labels", PS_I32, PS_PER_TOKEN, 0xffffff9c, 0};
     h = encode(&s);
     assert_int_equal(h.size, b.size);
     assert_memory_equal(h.data, b.data, b.size);

@@ -126,7 +126,7 @@ static void test_row_too_large(void **state)
     s.n_channels = 12;
     for (unsigned i = 0; i < 12; i++)
         s.channels[i] = (ps_channel){{(char)('a' + i)}, PS_F64,
-                                     PS_PER_TOKEN, 0};
+                                     PS_PER_TOKEN, 0, 0};
     refuse(&s, o, PS_OK);
     o.capacity = PS_MAX_CAPACITY;
     refuse(&s, o, PS_ERR_LIMIT);
@@ -149,7 +149,7 @@ static void test_largest_block(void **state)
     for (unsigned i = 0; i < s.n_channels; i++)
         s.channels[i] = (ps_channel){
             {(char)('a' + i)}, PS_F64,
-            i == 0 ? PS_PER_TOKEN : PS_PER_SEQUENCE, 0};
+            i == 0 ? PS_PER_TOKEN : PS_PER_SEQUENCE, 0, 0};
     assert_ok(ps_packer_open(&p, fd, &s, &o, &err), &err);
     assert_int_equal(ps_max_sequences(ps_packer_info(p)), PS_MAX_DEPTH);
     assert_int_equal(ps_packer_info(p)->block_packs, 1);

@@ -42,8 +42,9 @@ static void check_payload(const audit *a, const ps_pack *pack, uint32_t i)
         uint32_t channel = c == s->n_channels ? PS_TOKENS : c;
         bool per_token = channel == PS_TOKENS ||
                          s->channels[c].kind == PS_PER_TOKEN;
-        size_t element = ps_type_bytes(
-            channel == PS_TOKENS ? s->token_type : s->channels[c].type);
+        size_t element = channel == PS_TOKENS
+                             ? ps_type_bytes(s->token_type)
+                             : ps_channel_bytes(&s->channels[c]);
 
         assert_memory_equal(
             payload + ps_payload_offset(s, channel, piece.n_tok),

@@ -291,7 +291,7 @@ static void try_shrunk(size_t into)
         for (uint64_t i = 0; i < 4; i++)
             assert_int_equal(
                 ps_pack_file_head(file, left + i, &pack, &err),
-                into < 64 + 4 * 72 + 40 * (i + 1) ? PS_ERR_TRUNCATED : PS_OK);
+                into < 64 + 4 * 120 + 40 * (i + 1) ? PS_ERR_TRUNCATED : PS_OK);
     }
     /* The missing bytes are written again. */
     assert_int_equal(pwrite(fd, b.data + cut, b.size - (size_t)cut, cut),
@@ -305,8 +305,8 @@ static void try_shrunk(size_t into)
 static void test_file_shrinks_among_heads(void **state)
 {
     try_shrunk(63);
-    try_shrunk(64 + 4 * 72);
-    try_shrunk(64 + 4 * (72 + 40) - 1);
+    try_shrunk(64 + 4 * 120);
+    try_shrunk(64 + 4 * (120 + 40) - 1);
 }
 
 static void try_without_memory(int fd, const expected *e)

@@ -50,7 +50,7 @@ static void test_info(void **state)
     assert_int_equal(info->pad_id, 5);
     assert_true(ps_schema_equal(&info->schema, &schema));
     assert_true(info->n_packs == PS_UNKNOWN);
-    assert_int_equal(info->row_bytes, 40 * (4 + 4 + 1 + 4));
+    assert_int_equal(info->row_bytes, 40 * (4 + 4 + 1 + 12));
     assert_int_equal(info->row_bytes, get_u32(b.data + 20));
     assert_int_equal(info->seq_bytes, 40);
     assert_int_equal(info->seq_bytes, get_u32(b.data + 184));

@@ -43,7 +43,7 @@ static int open_odd(const odd *odds, uint32_t n, bool framed)
         schema.framed = true;
         schema.vocab_size = VOCAB;
         schema.n_channels = 1;
-        schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0};
+        schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0, 0};
     }
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     for (uint32_t i = 0; i < n; i++) {
