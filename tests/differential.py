@@ -37,7 +37,7 @@ import numpy as np  # noqa: E402
 import packformat  # noqa: E402
 from packdraw import draw_lengths, draw_schema  # noqa: E402
 from packformat import (NO_ID, OF_PACKS, PER_SEQUENCE, PER_TOKEN,  # noqa: E402
-                        TYPES, UNKNOWN, hash_of, read_framed)
+                        UNKNOWN, element, hash_of, read_framed)
 from packwrite import TokenStream  # noqa: E402
 
 ALGORITHMS = "auto spfhp nnlshp bestfit nextfit none concat".split()
@@ -58,7 +58,7 @@ class Case:
         self.numbers = np.random.RandomState(seed)
         self.draw_packing()
         self.draw_handling()
-        self.fills = [rng.getrandbits(8 * TYPES[name][1])
+        self.fills = [rng.getrandbits(8 * element(name)[1])
                       for _, name, _ in self.schema.channels]
         self.sequences = list(map(self.draw_sequence, self.draw_lengths()))
         self.copies = rng.choice([1] * 9 + [2])

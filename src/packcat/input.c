@@ -317,7 +317,7 @@ static ps_result next_in_range(input *in, ps_sequence *sequence)
     }
     info = input_info(in);
     piece = ps_pack_piece(info, &in->pack, in->next_piece);
-    n = (size_t)ps_payload_bytes(&info->schema, piece.n_tok);
+    n = (size_t)ps_pack_payload_bytes(info, &in->pack, in->next_piece);
     if (n > in->piece_capacity) {
         unsigned char *larger = realloc(in->piece, n);
 

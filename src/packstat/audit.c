@@ -215,7 +215,7 @@ static bool make_room(audit *a)
     return true;
 }
 
-/* Hash of the per-sequence values of sequence `i` of a pack. */
+/* Hash of the per-sequence values and lists of sequence `i` of a pack. */
 static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
                             uint32_t i)
 {
@@ -225,9 +225,16 @@ static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
         const ps_field *f = &info->fields[k];
         const size_t bytes = ps_channel_bytes(&f->channel);
 
-        if (f->source != PS_BUILT_IN && f->channel.kind == PS_PER_SEQUENCE)
+        if (f->source == PS_BUILT_IN || f->channel.kind == PS_PER_TOKEN)
+            continue;
+        if (f->channel.kind == PS_LIST) {
+            const ps_list list = ps_pack_list(info, pack, f->source, i);
+
+            hash = XXH3_64bits_withSeed(list.elements, list.n * bytes, hash);
+        } else if (info->schema.channels[f->source].kind != PS_LIST) {
             hash = XXH3_64bits_withSeed(packs_values(info, pack, f, i, 0),
                                         bytes, hash);
+        }
     }
     return hash;
 }

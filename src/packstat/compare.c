@@ -117,7 +117,10 @@ static bool read_one(comparison *c)
     kept = sequence.payload == NULL ? 0 : sequence.n_tok;
     if (!c->info->split && kept > c->info->capacity)
         kept = c->info->capacity;
-    bytes = kept == 0 ? 0 : ps_payload_bytes(&c->info->schema, kept);
+    bytes = kept == 0 ? 0
+                      : ps_payload_bytes(&c->info->schema, kept) +
+                            ps_payload_lists(&c->info->schema, sequence.n_tok,
+                                             sequence.payload);
     entry = pending_push(&c->pending, (size_t)bytes);
     if (entry == NULL)
         return false;

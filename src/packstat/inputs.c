@@ -148,8 +148,11 @@ static int advance(rejects *r)
                       rejects_name(r), r->next.id, r->next.offset);
         return STATUS_DATA;
     }
-    /* The extra channels follow the payload of the original sequence. */
-    extra = r->next.payload + r->next.payload_bytes - REJECT_EXTRA_BYTES;
+    /* The extra channels are the last before the lists. */
+    extra = r->next.payload +
+            ps_payload_bytes(ps_token_reader_schema(r->in.reader),
+                             r->next.n_tok) -
+            REJECT_EXTRA_BYTES;
     r->id = load_u64(extra);
     r->reason = extra[REJECT_AT_REASON];
     return STATUS_OK;
@@ -184,6 +187,23 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     return advance(r);
 }
 
+/* True if the next reject is the sequence, with its two channels. */
+static bool is_same(const rejects *r, const ps_sequence *sequence)
+{
+    const ps_sequence *reject = &r->next;
+    const ps_schema *schema = ps_token_reader_schema(r->in.reader);
+    const size_t extra_at =
+        (size_t)ps_payload_bytes(schema, reject->n_tok) - REJECT_EXTRA_BYTES;
+
+    return sequence->payload != NULL && reject->n_tok == sequence->n_tok &&
+           reject->payload_bytes ==
+               sequence->payload_bytes + REJECT_EXTRA_BYTES &&
+           memcmp(reject->payload, sequence->payload, extra_at) == 0 &&
+           memcmp(reject->payload + extra_at + REJECT_EXTRA_BYTES,
+                  sequence->payload + extra_at,
+                  sequence->payload_bytes - extra_at) == 0;
+}
+
 /* Reports a fault of the next reject. */
 #define REJECT_FAULT(r, f, place, why)                                   \
     faults_add(f, place,                                                 \
@@ -193,7 +213,6 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
 int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
                   faults *f, const fault_place *place, uint8_t *reason)
 {
-    const ps_sequence *reject = &r->next;
     int status = STATUS_OK;
 
     *reason = REJECT_NONE;
@@ -202,10 +221,7 @@ int rejects_match(rejects *r, uint64_t id, const ps_sequence *sequence,
             REJECT_FAULT(r, f, place, "is out of order");
         } else {
             *reason = r->reason;
-            if (sequence->payload == NULL ||
-                reject->n_tok != sequence->n_tok ||
-                memcmp(reject->payload, sequence->payload,
-                       sequence->payload_bytes) != 0)
+            if (!is_same(r, sequence))
                 REJECT_FAULT(r, f, place, "differs from the input");
         }
         status = advance(r);

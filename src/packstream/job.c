@@ -313,7 +313,8 @@ static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
  */
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 {
-    const bool by_packer = j->conf->group != NULL || j->conf->n_budgets > 0;
+    const bool by_packer = j->conf->group != NULL ||
+                           ps_packer_info(j->packer)->n_budgets > 0;
     ps_overlong overlong = j->conf->policy == PS_POLICY_CONCAT
                                ? PS_OVERLONG_SPLIT
                                : j->conf->overlong;

@@ -20,6 +20,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -127,6 +128,37 @@ uint64_t memory_window(uint64_t bound)
     return window > MIN_WINDOW ? window : MIN_WINDOW;
 }
 
+static bool has_lists(const ps_schema *schema)
+{
+    for (uint32_t i = 0; i < schema->n_channels; i++)
+        if (schema->channels[i].kind == PS_LIST)
+            return true;
+    return false;
+}
+
+/* Elements of a list in a pack: its budget, or as many as tokens. */
+static uint64_t list_places(const memory *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->options.n_budgets; i++)
+        if (strcmp(m->options.budgets[i].name, name) == 0)
+            return m->options.budgets[i].limit;
+    return m->conf->capacity;
+}
+
+/* Size of the largest payload in a pack, in bytes. */
+static uint64_t pack_bytes(const memory *m)
+{
+    uint64_t bytes = ps_payload_bytes(&m->schema, m->conf->capacity);
+
+    for (uint32_t i = 0; i < m->schema.n_channels; i++) {
+        const ps_channel *c = &m->schema.channels[i];
+
+        if (c->kind == PS_LIST)
+            bytes += list_places(m, c->name) * ps_channel_bytes(c);
+    }
+    return bytes;
+}
+
 /* True if a sequence may be written to --rejects, if that option is given. */
 static bool may_reject(const conf *c)
 {
@@ -136,11 +168,13 @@ static bool may_reject(const conf *c)
 
 /*
  * True if sequences longer than a pack are held whole or, with `may`, if they
- * would be held with --rejects.
+ * would be held with --rejects.  A list can be of any length.
  */
-static bool holds_long(const conf *c, bool may)
+static bool holds_long(const memory *m, bool may)
 {
-    return c->policy == PS_POLICY_CONCAT ||
+    const conf *c = m->conf;
+
+    return c->policy == PS_POLICY_CONCAT || has_lists(&m->schema) ||
            (c->overlong == PS_OVERLONG_DROP &&
             (c->group != NULL || c->n_budgets > 0)) ||
            c->overlong == PS_OVERLONG_TRUNCATE ||
@@ -154,10 +188,10 @@ static bool holds_long(const conf *c, bool may)
  */
 static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 {
-    uint64_t pack = ps_payload_bytes(&m->schema, m->conf->capacity);
+    uint64_t pack = pack_bytes(m);
     uint64_t part = bound / FOR_LONG / 2;
 
-    if (!holds_long(m->conf, may))
+    if (!holds_long(m, may))
         return pack;
     if (m->conf->memory == 0)
         return may ? pack : PS_MAX_SEQUENCE_BYTES;
@@ -207,10 +241,10 @@ static uint64_t available(const memory *m, uint64_t bound)
 static bool fits(const memory *m, uint64_t bound, uint64_t payload)
 {
     /* A smaller share would make holding long sequences useless. */
-    if (m->conf->memory != 0 && holds_long(m->conf, true) &&
+    if (m->conf->memory != 0 && holds_long(m, true) &&
         bound / FOR_LONG / 2 <
             READ_BYTES + MIN_LONG +
-                ps_payload_bytes(&m->schema, m->conf->capacity))
+                pack_bytes(m))
         return false;
     return needed(m, bound, payload) <= available(m, bound);
 }
@@ -291,16 +325,19 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options)
 {
     const bool given = c->memory != 0;
-    uint64_t pack = ps_payload_bytes(schema, c->capacity);
-    uint64_t bound = DEFAULT_PACKS * pack;
-    uint64_t min = (pack / CHUNK + 1) * CHUNK;
+    uint64_t pack;
+    uint64_t bound;
+    uint64_t min;
     ps_error err;
 
+    *m = (memory){.conf = c, .schema = *schema, .options = *options};
+    pack = pack_bytes(m);
+    bound = DEFAULT_PACKS * pack;
+    min = (pack / CHUNK + 1) * CHUNK;
     if (given)
         bound = c->memory;
     else if (bound < DEFAULT_BOUND)
         bound = DEFAULT_BOUND;
-    *m = (memory){.conf = c, .schema = *schema, .options = *options};
     m->window = memory_window(c->memory);
     m->longest = longest_of(m, bound, false);
     /* Invalid options are reported elsewhere. */
@@ -348,7 +385,7 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
 uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs)
 {
     const uint64_t payload =
-        packs * ps_payload_bytes(&m->schema, m->conf->capacity) +
+        packs * pack_bytes(m) +
         CHUNK * sequences;
     const uint64_t most = sequences < PS_MAX_WINDOW ? sequences
                                                     : PS_MAX_WINDOW;

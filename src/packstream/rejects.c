@@ -128,8 +128,8 @@ int rejects_sync(rejects *r)
 
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
 {
-    size_t n = sequence->payload_bytes;
-    size_t size = n + REJECT_EXTRA_BYTES;
+    const size_t size = sequence->payload_bytes + REJECT_EXTRA_BYTES;
+    size_t n;
     ps_error err;
 
     if (r->name == NULL)
@@ -149,9 +149,15 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
         r->payload = larger;
         r->size = size;
     }
+    /* The two channels are the last of the table; lists follow them. */
+    n = sequence->payload_bytes -
+        (size_t)ps_payload_lists(&r->schema, sequence->n_tok,
+                                 sequence->payload);
     memcpy(r->payload, sequence->payload, n);
     store_u64(r->payload + n, sequence->id);
     r->payload[n + REJECT_AT_REASON] = (unsigned char)reason;
+    memcpy(r->payload + n + REJECT_EXTRA_BYTES, sequence->payload + n,
+           sequence->payload_bytes - n);
     if (ps_token_writer_put(r->writer, sequence->n_tok, r->payload, &err) ==
         PS_OK)
         return STATUS_OK;

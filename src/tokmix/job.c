@@ -170,13 +170,17 @@ static bool take(job *j)
     const size_t width = ps_type_bytes(channel->type);
     const unsigned char *payload = next->payload;
 
-    /* With --channel, append the index of the source. */
+    /* With --channel, insert the index of the source before the lists. */
     if (channel->name[0] != '\0') {
+        const size_t lists = (size_t)ps_payload_lists(
+            &j->out.schema, next->n_tok, payload);
+
         j->status = records_reserve(&j->out, n + width);
         if (j->status != STATUS_OK)
             return false;
-        memcpy(j->out.payload, payload, n);
-        store_low(j->out.payload + n, i, width);
+        memcpy(j->out.payload, payload, n - lists);
+        store_low(j->out.payload + n - lists, i, width);
+        memcpy(j->out.payload + n - lists + width, payload + n - lists, lists);
         payload = j->out.payload;
     }
     j->out.figures.bytes += n;

@@ -81,6 +81,7 @@ static int read_all(job *j)
             j->conf->group != NULL ? j->in.position.first_id : next.id;
         one = (record){.key = order_key(j->conf->seed, first_id),
                        .n_tok = next.n_tok,
+                       .bytes = (uint32_t)next.payload_bytes,
                        .payload = next.payload};
         status = sorter_put(&j->shuffled, &one);
         figures.sequences++;
@@ -139,8 +140,7 @@ static int write_all(job *j)
         status = sorter_next(&j->shuffled, &one, &more);
         if (status != STATUS_OK || !more)
             break;
-        is_due = checkpoint_is_due(&j->state.saved,
-                              ps_payload_bytes(&j->schema, one.n_tok));
+        is_due = checkpoint_is_due(&j->state.saved, one.bytes);
         status = outputs_put(&j->out, &one);
         if (status == STATUS_OK && is_due && outputs_are_even(&j->out))
             status = save(j);
@@ -189,7 +189,9 @@ static int pass_through(job *j)
         status = input_next(&j->in, &next, &more);
         if (status != STATUS_OK || !more)
             break;
-        one = (record){.n_tok = next.n_tok, .payload = next.payload};
+        one = (record){.n_tok = next.n_tok,
+                       .bytes = (uint32_t)next.payload_bytes,
+                       .payload = next.payload};
         status = outputs_put(&j->out, &one);
     }
     return status == STATUS_OK ? outputs_end(&j->out) : status;
@@ -221,7 +223,7 @@ static int open_kept(job *j, uint64_t memory)
     const conf *c = j->conf;
     int status = state_compare(&j->state, &j->out, &j->schema);
 
-    sorter_open_kept(&j->shuffled, &j->schema, memory, c->count);
+    sorter_open_kept(&j->shuffled, memory, c->count);
     if (status == STATUS_OK && j->state.phase != STATE_ENDED)
         status = state_open_sorter(&j->state, &j->shuffled);
     if (status == STATUS_OK)
@@ -250,7 +252,7 @@ static int open_all(job *j)
 
     /* Open temporary files first: if this fails, outputs are unchanged. */
     if (status == STATUS_OK && c->state == NULL && !c->in_order)
-        status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
+        status = sorter_open(&j->shuffled, memory, c->folder,
                              c->count);
     if (status == STATUS_OK && c->state != NULL)
         state_mark_outputs(&j->state, &j->out);

@@ -90,7 +90,7 @@ int outputs_prepare(outputs *o, const ps_schema *schema,
     for (uint32_t i = 0; i < o->n; i++)
         o->of[i].schema = *schema;
     return c->by_length == 0 ? STATUS_OK
-                             : sorter_open(&o->window, schema, window_memory,
+                             : sorter_open(&o->window, window_memory,
                                            c->folder, SORTER_ALL);
 }
 
@@ -160,7 +160,7 @@ static int write_one(outputs *o, const record *one)
 {
     records *to = &o->of[o->current];
 
-    to->figures.bytes += ps_payload_bytes(&to->schema, one->n_tok);
+    to->figures.bytes += one->bytes;
     return records_put(to, one->n_tok, one->payload);
 }
 

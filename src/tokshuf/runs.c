@@ -33,7 +33,7 @@
 #define MAX_READ_BYTES ((size_t)1 << 20)
 
 /* Number of bytes before each payload, for the key and the number of tokens. */
-#define HEAD_BYTES 12
+#define HEAD_BYTES 16
 
 static int fail(const runs *r)
 {
@@ -46,12 +46,12 @@ static int fail(const runs *r)
  * The file
  */
 
-int runs_open(runs *r, const char *folder, const ps_schema *schema)
+int runs_open(runs *r, const char *folder)
 {
     char name[FILES_MAX_NAME];
     bool named = true;
 
-    *r = (runs){.fd = -1, .schema = schema};
+    *r = (runs){.fd = -1};
 #ifdef O_TMPFILE
     r->fd = files_openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR);
     named = r->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR);
@@ -162,15 +162,15 @@ static int read_all(runs *r)
     return status;
 }
 
-int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
-                   uint64_t size, uint64_t digest)
+int runs_open_kept(runs *r, const runs_name *kept, uint64_t size,
+                   uint64_t digest)
 {
     temp_file file = kept_file(kept);
     const temp_file_result opened = temp_file_open(&file, size == 0);
     struct stat st;
     int status;
 
-    *r = (runs){.fd = file.fd, .schema = schema, .kept = *kept};
+    *r = (runs){.fd = file.fd, .kept = *kept};
     if (opened != TEMP_FILE_OK)
         return size > 0 && opened >= TEMP_FILE_SPECIAL
                    ? fail_other_file(kept)
@@ -291,7 +291,7 @@ int runs_begin(runs *r)
 
 int runs_put(runs *r, const record *one)
 {
-    const size_t bytes = (size_t)ps_payload_bytes(r->schema, one->n_tok);
+    const size_t bytes = one->bytes;
     int status = STATUS_OK;
 
     if (WRITE_BYTES - r->used < HEAD_BYTES ||
@@ -299,6 +299,7 @@ int runs_put(runs *r, const record *one)
         status = flush(r);
     store_u64(r->buffer + r->used, one->key);
     store_u32(r->buffer + r->used + 8, one->n_tok);
+    store_u32(r->buffer + r->used + 12, one->bytes);
     r->used += HEAD_BYTES;
     if (status != STATUS_OK)
         return status;
@@ -360,10 +361,10 @@ static int read_head(const runs *r, run *one, bool *more)
         return status;
     one->key = load_u64(one->buffer + one->first);
     one->n_tok = load_u32(one->buffer + one->first + 8);
+    one->bytes = load_u32(one->buffer + one->first + 12);
     one->first += HEAD_BYTES;
     one->left -= HEAD_BYTES;
-    if (ps_payload_bytes(r->schema, one->n_tok) <=
-        one->left + (one->end - one->at))
+    if (one->bytes <= one->left + (one->end - one->at))
         return STATUS_OK;
     errno = EIO;
     return fail(r);
@@ -375,7 +376,7 @@ static int read_head(const runs *r, run *one, bool *more)
  */
 static int read_payload(runs *r, run *one, const unsigned char **payload)
 {
-    const size_t n = (size_t)ps_payload_bytes(r->schema, one->n_tok);
+    const size_t n = one->bytes;
     const size_t here = one->left < n ? one->left : n;
     int status;
 
@@ -483,7 +484,8 @@ int runs_next(runs *r, record *one, bool *more)
     if (!*more)
         return STATUS_OK;
     least = &r->of[r->heap[0]];
-    *one = (record){.key = least->key, .n_tok = least->n_tok};
+    *one = (record){
+        .key = least->key, .n_tok = least->n_tok, .bytes = least->bytes};
     r->given = true;
     return read_payload(r, least, &one->payload);
 }

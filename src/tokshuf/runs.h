@@ -1,7 +1,7 @@
 /*
  * runs.h - sorted runs of records in a temporary file.
  *
- * A record has a key, a number of tokens and a payload.
+ * A record has a key, a number of tokens and a payload of any size.
  *
  * The file either has no name and is removed when the process ends, or is kept
  * next to a state, for a job that resumes with the runs.
@@ -27,6 +27,7 @@
 typedef struct record {
     uint64_t key;
     uint32_t n_tok;
+    uint32_t bytes; /* of the payload; at most PS_MAX_SEQUENCE_BYTES */
     const unsigned char *payload;
 } record;
 
@@ -39,6 +40,7 @@ typedef struct run {
     size_t left;           /* number of unread bytes in `buffer` */
     uint64_t key;          /* key of the next record */
     uint32_t n_tok;        /* number of tokens of the next record */
+    uint32_t bytes;        /* size of its payload */
 } run;
 
 /* Name of a kept file: directory, name in the directory, and full name. */
@@ -50,7 +52,6 @@ typedef struct runs_name {
 
 typedef struct runs {
     int fd;                  /* -1: not open */
-    const ps_schema *schema; /* schema of the payloads */
     runs_name kept;          /* all zeros for a file without a name */
     XXH3_state_t *digest;    /* digest of a kept file's contents */
     /* offset of the first run: 0, or RUNS_START after the magic */
@@ -75,7 +76,7 @@ typedef struct runs {
 } runs;
 
 /* Opens a temporary file in a directory. */
-int runs_open(runs *r, const char *folder, const ps_schema *schema);
+int runs_open(runs *r, const char *folder);
 
 /* Offset of the first run in a kept file, in bytes. */
 #define RUNS_START 8
@@ -85,8 +86,8 @@ int runs_open(runs *r, const char *folder, const ps_schema *schema);
  * wrote `size` bytes with this digest.  The file is not changed until
  * runs_start truncates it to `size` bytes.
  */
-int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
-                   uint64_t size, uint64_t digest);
+int runs_open_kept(runs *r, const runs_name *kept, uint64_t size,
+                   uint64_t digest);
 int runs_start(runs *r);
 
 /* runs_sync syncs a kept file to disk. */

@@ -26,27 +26,24 @@
 /* Memory per entry, in bytes, half of it for sorting. */
 #define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
 
-void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
-                      uint64_t limit)
+void sorter_open_kept(sorter *s, uint64_t memory, uint64_t limit)
 {
-    *s = (sorter){.schema = schema,
-                  .memory = memory,
+    *s = (sorter){.memory = memory,
                   .limit = limit,
                   .kept = true,
                   .max_key = UINT64_MAX,
                   .files = {{.fd = -1}, {.fd = -1}}};
 }
 
-int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
-                const char *folder, uint64_t limit)
+int sorter_open(sorter *s, uint64_t memory, const char *folder,
+                uint64_t limit)
 {
     int status;
 
-    sorter_open_kept(s, schema, memory, limit);
+    sorter_open_kept(s, memory, limit);
     s->kept = false;
-    status = runs_open(&s->files[0], folder, schema);
-    return status == STATUS_OK ? runs_open(&s->files[1], folder, schema)
-                               : status;
+    status = runs_open(&s->files[0], folder);
+    return status == STATUS_OK ? runs_open(&s->files[1], folder) : status;
 }
 
 /* ---------------------------------------------------------------------
@@ -87,7 +84,7 @@ static record entry_record(const sorter *s, size_t i)
 {
     const sorter_entry *e = &s->entries[i];
 
-    return (record){.key = e->key, .n_tok = e->n_tok,
+    return (record){.key = e->key, .n_tok = e->n_tok, .bytes = e->bytes,
                     .payload = s->bytes + e->at};
 }
 
@@ -139,7 +136,7 @@ static int make_room(sorter *s)
     sort(s);
     kept = s->n * ENTRY_BYTES;
     for (size_t i = 0; s->n < n && i < s->n; i++)
-        kept += ps_payload_bytes(s->schema, s->entries[i].n_tok);
+        kept += s->entries[i].bytes;
     if (s->n == n || kept > s->memory / 2)
         return spill(s);
 
@@ -149,7 +146,7 @@ static int make_room(sorter *s)
     s->used = 0;
     for (size_t i = 0; i < s->n; i++) {
         sorter_entry *e = &s->entries[i];
-        const size_t bytes = (size_t)ps_payload_bytes(s->schema, e->n_tok);
+        const size_t bytes = e->bytes;
 
         memmove(s->bytes + s->used, s->bytes + e->at, bytes);
         e->at = s->used;
@@ -160,7 +157,7 @@ static int make_room(sorter *s)
 
 int sorter_put(sorter *s, const record *one)
 {
-    const size_t bytes = (size_t)ps_payload_bytes(s->schema, one->n_tok);
+    const size_t bytes = one->bytes;
     const bool is_full =
         s->n > 0 && s->used + bytes + (s->n + 1) * ENTRY_BYTES > s->memory;
 
@@ -192,7 +189,8 @@ int sorter_put(sorter *s, const record *one)
         s->entries = more;
     }
 
-    s->entries[s->n++] = (sorter_entry){one->key, s->used, one->n_tok};
+    s->entries[s->n++] = (sorter_entry){one->key, s->used, one->n_tok,
+                                        one->bytes};
     memcpy(s->bytes + s->used, one->payload, bytes);
     s->used += bytes;
     return STATUS_OK;

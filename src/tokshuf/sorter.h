@@ -31,10 +31,10 @@ typedef struct sorter_entry {
     uint64_t key;
     size_t at; /* offset of the payload in `bytes` */
     uint32_t n_tok;
+    uint32_t bytes; /* of the payload */
 } sorter_entry;
 
 typedef struct sorter {
-    const ps_schema *schema;
     uint64_t memory; /* limit, in bytes */
     /* number of records to return, from the start of the order */
     uint64_t limit;
@@ -60,12 +60,11 @@ typedef struct sorter {
  * temporary files in `folder`.  It returns the first `limit` records, or all if
  * `limit` is SORTER_ALL.
  */
-int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
-                const char *folder, uint64_t limit);
+int sorter_open(sorter *s, uint64_t memory, const char *folder,
+                uint64_t limit);
 
 /* Opens a sorter without files.  The caller opens its files, which are kept. */
-void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
-                      uint64_t limit);
+void sorter_open_kept(sorter *s, uint64_t memory, uint64_t limit);
 
 int sorter_put(sorter *s, const record *one);
 

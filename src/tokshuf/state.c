@@ -80,7 +80,7 @@ enum {
 
 static const checkpoint_form form = {.program = "tokshuf",
                                      .magic = MAGIC,
-                                     .version = 3,
+                                     .version = 4,
                                      .n = HEAD_NUMBERS,
                                      .n_part = OUTPUT_NUMBERS};
 
@@ -324,8 +324,7 @@ int state_open_sorter(state *s, sorter *shuffled)
         const uint64_t n = head(s, HEAD_RUNS + k);
         runs *r = &shuffled->files[i];
         bool fits = true;
-        int status = runs_open_kept(r, &s->runs[i], shuffled->schema,
-                                    head(s, HEAD_SIZE + k),
+        int status = runs_open_kept(r, &s->runs[i], head(s, HEAD_SIZE + k),
                                     head(s, HEAD_SUM + k));
 
         if (status == STATUS_OK && numbers != NULL) {

@@ -11,8 +11,8 @@ from packformat import NO_ID, PER_SEQUENCE, PER_TOKEN, TYPES, Schema
 
 def draw_channels(rng):
     kinds = {PER_TOKEN: "t", PER_SEQUENCE: "s"}
-    channels = [(letter + "_" + name, name, kind) for name in TYPES
-                for kind, letter in kinds.items()]
+    channels = [(letter + "_" + name, name + rng.choice(["", "", "[3]"]), kind)
+                for name in TYPES for kind, letter in kinds.items()]
     rng.shuffle(channels)
     return channels[:rng.choice([0, 1, 2, 5, 16])]
 

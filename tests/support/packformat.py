@@ -3,7 +3,7 @@
 Written from packstream(5) with the standard library; only the hash comes
 from the library that defines it.  A sequence is a list of bytes objects, the
 `lanes`: its tokens, then one for every channel in table order.  Per-token
-lanes hold an element for each token, per-sequence lanes one.
+lanes hold an element for each token, per-sequence lanes one, lists any number.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,7 +23,7 @@ CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i",
          "i64": "q", "f32": "f", "f64": "d"}
 NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4",
          "i64": "<i8", "f32": "<f4", "f64": "<f8"}
-PER_TOKEN, PER_SEQUENCE = 1, 2
+PER_TOKEN, PER_SEQUENCE, LIST = 1, 2, 3
 NO_ID, UNKNOWN = 0xffffffff, 2**64 - 1
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
@@ -47,8 +47,21 @@ def offer_xxhash():
         sys.modules["xxhash"] = module
 
 
+def element(name):
+    """The number, bytes and values of a type, such as u8 or f32[80]."""
+    name, _, count = name.partition("[")
+    number, size = TYPES[name]
+    return number, size, int(count[:-1] or 0) if count else 0
+
+
+def size_of(name):
+    _, size, count = element(name)
+    return size * (count or 1)
+
+
 class Schema:
-    """What sequences are made of; `channels` are (name, type, kind)."""
+    """What sequences are made of; `channels` are (name, type, kind), where a
+    vector has a type such as f32[80]."""
 
     def __init__(self, width=2, framed=False, channels=(), vocab=0,
                  special=(NO_ID,) * 6, labels=0):
@@ -59,20 +72,21 @@ class Schema:
     def lanes(self):
         """The (kind, bytes of an element) of each lane."""
         return [(PER_TOKEN, self.width)] + [
-            (kind, TYPES[name][1]) for _, name, kind in self.channels]
+            (kind, size_of(name)) for _, name, kind in self.channels]
 
     def order(self):
-        """The lanes as they lie in a record: those of tokens first."""
+        """The lanes as they lie in a record: those of tokens first, lists
+        last."""
         lanes = list(enumerate(self.lanes()))
-        return ([i for i, lane in lanes if lane[0] == PER_TOKEN] +
-                [i for i, lane in lanes if lane[0] == PER_SEQUENCE])
+        return [i for wanted in (PER_TOKEN, PER_SEQUENCE, LIST)
+                for i, lane in lanes if lane[0] == wanted]
 
     def length(self, sequence):
         return len(sequence[0]) // self.width
 
     def cut(self, sequence, first, end):
         """The piece of a sequence between two of its tokens."""
-        return [lane if kind == PER_SEQUENCE else lane[size * first:size * end]
+        return [lane[size * first:size * end] if kind == PER_TOKEN else lane
                 for lane, (kind, size) in zip(sequence, self.lanes())]
 
     def header(self):
@@ -81,14 +95,21 @@ class Schema:
             len(self.channels), 0, 0, self.width, self.labels, 0, self.vocab)
         data += struct.pack("<6I", *self.special) + bytes(32) + bytes(24)
         for name, type_name, kind in self.channels:
-            number, size = TYPES[type_name]
-            data += struct.pack("<24sBBB", name.encode(), number, kind, size)
-            data += bytes(64 - 27)
+            number, size, count = element(type_name)
+            data += struct.pack("<24s3B5xI28x", name.encode(), number, kind,
+                                size, count)
         return seal(data + bytes(8))
 
     def record(self, sequence):
-        lanes = b"".join(sequence[i] for i in self.order())
-        return struct.pack("<I", self.length(sequence)) + lanes
+        lanes, rest = b"", b""
+        for kind in PER_TOKEN, PER_SEQUENCE:
+            for lane, (its, size) in zip(sequence, self.lanes()):
+                if kind == PER_SEQUENCE and its == LIST:
+                    lanes += struct.pack("<I", len(lane) // size)
+                    rest += lane
+                elif its == kind:
+                    lanes += lane
+        return struct.pack("<I", self.length(sequence)) + lanes + rest
 
     def stream(self, sequences):
         records = list(map(self.record, sequences))
@@ -141,8 +162,10 @@ def read_framed(data, has_lengths=True):
     names = {number: name for name, (number, _) in TYPES.items()}
     schema = Schema(width, True, (), vocab, tuple(special), labels)
     for at in range(128, 128 + 64 * n_channels, 64):
-        name, number, kind, _ = struct.unpack_from("<24sBBB", data, at)
-        schema.channels.append((name.rstrip(b"\0").decode(), names[number],
+        name, number, kind, _, count = struct.unpack_from("<24s3B5xI", data,
+                                                          at)
+        schema.channels.append((name.rstrip(b"\0").decode(),
+                                names[number] + "[%d]" % count * (count > 0),
                                 kind))
     sequences, records, at = [], [], size
     while data[at:at + 4] != bytes(4):
@@ -158,13 +181,18 @@ def read_framed(data, has_lengths=True):
 
 def read_record(schema, data, at):
     count, = struct.unpack_from("<I", data, at)
-    sequence = [b""] * len(schema.lanes())
+    lanes = schema.lanes()
+    sequence = [b""] * len(lanes)
+    counts = [count if kind == PER_TOKEN else 1 for kind, _ in lanes]
     at += 4
-    for i in schema.order():
-        kind, size = schema.lanes()[i]
-        size *= count if kind == PER_TOKEN else 1
-        sequence[i] = data[at:at + size]
-        at += size
+    for wanted in PER_TOKEN, PER_SEQUENCE, LIST:
+        for i, (kind, size) in enumerate(lanes):
+            if wanted == PER_SEQUENCE and kind == LIST:
+                counts[i], = struct.unpack_from("<I", data, at)
+                at += 4
+            elif kind == wanted:
+                sequence[i] = data[at:at + size * counts[i]]
+                at += size * counts[i]
     assert at <= len(data)
     return sequence, at
 
@@ -215,54 +243,73 @@ def up(n, unit):
 
 
 class Field:
-    """A column of the rows, or of the sequence rows."""
+    """A column of the rows, or of the sequence rows: `places` elements.  The
+    key of a list's start and length is its name and "[]"."""
 
-    def __init__(self, name, kind_of, kind, fill=0, source=0, offset=0):
-        self.name, self.type, self.kind = name, kind_of, kind
-        self.fill, self.source, self.offset = fill, source, offset
-        self.size = TYPES[kind_of][1]
+    def __init__(self, name, kind_of, kind, fill=0, source=0, places=1):
+        self.name, self.type, self.kind = name.rstrip("[]"), kind_of, kind
+        self.fill, self.source, self.key = fill, source, name
+        self.number, self.width, self.count = element(kind_of)
+        self.size = self.width * (self.count or 1)
+        self.places, self.offset = places, 0
+
+    in_row = property(lambda self: self.kind != PER_SEQUENCE)
 
     def entry(self):
-        number, size = TYPES[self.type]
-        return struct.pack("<24s4B2IIQ16x", self.name.encode(), number,
-                           self.kind, size, self.source, self.offset, 1, 0,
-                           self.fill)
+        return struct.pack("<24s4B2IIQ16x", self.name.encode(), self.number,
+                           self.kind, self.width, self.source, self.offset,
+                           self.count or 1, 0, self.fill)
+
+    def unused(self, n):
+        """So many unused elements."""
+        return struct.pack("<Q", self.fill)[:self.width] * (
+            n * (self.count or 1))
+
+    def format(self):
+        name = NUMPY[self.type.partition("[")[0]]
+        shape = [self.places] * self.in_row + [self.count] * (self.count > 0)
+        return "('%s',(%s%s))," % (
+            name, ",".join(map(str, shape)), "," * (len(shape) == 1)
+            ) if shape else "'%s'," % name
 
 
 class Layout:
     """The fields of the rows of a stream, their description for numpy, and the
     resulting sizes."""
 
-    def __init__(self, schema, fills, capacity, pad_id, split):
+    def __init__(self, schema, fills, capacity, pad_id, split, limits=()):
         self.capacity = capacity
+        places = {LIST: dict(limits), PER_TOKEN: collections.defaultdict(
+            lambda: capacity), PER_SEQUENCE: collections.defaultdict(
+                lambda: 1)}
         own = [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")]
         own += [("piece_off", "u32"), ("full_len", "u32")] * split
-        channels = [Field(*channel, fill, i + 1) for i, (channel, fill) in
-                    enumerate(zip(schema.channels, fills))]
+        channels = [Field(*channel, fill, i, places[channel[2]][i])
+                    for i, (channel, fill) in
+                    enumerate(zip(schema.channels, fills), 1)]
         fields = [Field("tokens", {2: "u16", 4: "u32"}[schema.width],
-                        PER_TOKEN, pad_id)]
+                        PER_TOKEN, pad_id, 0, capacity)]
         fields += [f for f in channels if f.kind == PER_TOKEN]
+        fields += [f for f in channels if f.kind == LIST]
         fields += [Field(name, kind_of, PER_SEQUENCE) for name, kind_of in own]
-        fields += [f for f in channels if f.kind == PER_SEQUENCE]
-        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
+        fields += [f if f.kind == PER_SEQUENCE else
+                   Field(f.name + "[]", "u32[2]", PER_SEQUENCE, 0, f.source)
+                   for f in channels if f.kind != PER_TOKEN]
+        ends = {True: 0, False: 0}
         for field in fields:
-            field.offset = up(ends[field.kind], field.size)
-            ends[field.kind] = field.offset + field.size * (
-                capacity if field.kind == PER_TOKEN else 1)
-        self.row_bytes = up(ends[PER_TOKEN], 8)
-        self.seq_bytes = up(ends[PER_SEQUENCE], 8)
-        self.fields = {field.name: field for field in fields}
+            field.offset = up(ends[field.in_row], field.width)
+            ends[field.in_row] = field.offset + field.size * field.places
+        self.row_bytes, self.seq_bytes = up(ends[True], 8), up(ends[False], 8)
+        self.fields = {field.key: field for field in fields}
 
     def dtype(self):
         text = ""
-        for kind, form, size in (
-                (PER_TOKEN, "('%%s',(%d,))," % self.capacity, self.row_bytes),
-                (PER_SEQUENCE, "'%s',", self.seq_bytes)):
-            fields = [f for f in self.fields.values() if f.kind == kind]
+        for in_row, size in (True, self.row_bytes), (False, self.seq_bytes):
+            fields = [f for f in self.fields.values() if f.in_row == in_row]
             text += "{'names':[%s],'formats':[%s],'offsets':[%s]," \
                 "'itemsize':%d}\n" % (
                     "".join("'%s'," % f.name for f in fields),
-                    "".join(form % NUMPY[f.type] for f in fields),
+                    "".join(f.format() for f in fields),
                     "".join("%d," % f.offset for f in fields), size)
         return text.encode()
 
@@ -308,11 +355,14 @@ class Packs:
         types = {number: name for name, (number, _) in TYPES.items()}
         found, names = {}, []
         for at in range(256, 256 + 64 * self.n_fields, 64):
-            name, number, kind, _, source, fill = struct.unpack_from(
-                "<24s4B12xQ", self.header, at)
+            name, number, kind, _, source, count, fill = struct.unpack_from(
+                "<24s4B4xI4xQ", self.header, at)
             names.append(name.rstrip(b"\0").decode())
-            if source:
-                found[source] = (names[-1], types[number], kind), fill
+            if source and found.get(source, [(0, 0, 0)])[0][2] != LIST:
+                found[source] = (names[-1], types[number] + "[%d]" % count * (
+                    count > 1), kind), fill
+        limits = zip(self.header[124:128],
+                     struct.unpack_from("<4Q", self.header, 208))
         assert sorted(found) == list(range(1, len(found) + 1))
         found = [found[i] for i in sorted(found)]
         self.split = "piece_off" in names
@@ -321,7 +371,7 @@ class Packs:
                         struct.unpack_from("<6I", self.header, 96),
                         self.labels)
         self.layout = Layout(schema, [fill for _, fill in found],
-                             self.capacity, self.pad_id, self.split)
+                             self.capacity, self.pad_id, self.split, limits)
         self.fields = self.layout.fields
         table = b"".join(map(Field.entry, self.fields.values()))
         assert self.header[256:2048] == table.ljust(1792, b"\0")
@@ -435,14 +485,22 @@ class Packs:
             assert offset + n <= length, (index, i)
             pieces.append(Piece(get("seq_id"), index, offset, length,
                                 self.lanes(row, sequences, i, begin, n)))
+        for name in self.lists():
+            at = 0
+            for i in range(head.n_seq):
+                start, n = self.list(sequences, i, name)
+                assert start == at, (index, i, name)
+                at += n
+            assert at <= self.fields[name].places, (index, name)
         lengths = [n for _, n in starts]
         assert (head.n_tok, head.max_seqlen, head.sum_len_sq) == (
             sum(lengths), max(lengths), sum(n * n for n in lengths)), index
         size = self.seq_bytes
         for by, limit in self.budgets:
+            name = "" if by == 255 else self.schema.channels[by - 1][0]
             assert limit >= (head.sum_len_sq if by == 255 else sum(
-                self.value(sequences[i * size:(i + 1) * size],
-                           self.schema.channels[by - 1][0])
+                self.list(sequences, i, name)[1] if name in self.lists() else
+                self.value(sequences[i * size:(i + 1) * size], name)
                 for i in range(head.n_seq))), index
         self.check_unused(row, sequences, starts)
         return pieces
@@ -453,14 +511,24 @@ class Packs:
         return struct.unpack_from("<" + CODES[field.type], sequence,
                                   field.offset)[0]
 
+    def lists(self):
+        return [name for name, _, kind in self.schema.channels if kind == LIST]
+
+    def list(self, sequences, i, name):
+        """Start and length of a list of sequence `i`."""
+        return struct.unpack_from("<II", sequences, i * self.seq_bytes +
+                                  self.fields[name + "[]"].offset)
+
     def lanes(self, row, sequences, i, begin, n):
         lanes = []
         for name in ["tokens"] + [name for name, _, _ in
                                   self.schema.channels]:
             field = self.fields[name]
-            if field.kind == PER_TOKEN:
-                at = field.offset + field.size * begin
-                lanes.append(row[at:at + field.size * n])
+            if field.in_row:
+                first, many = (begin, n) if field.kind == PER_TOKEN else \
+                    self.list(sequences, i, name)
+                at = field.offset + field.size * first
+                lanes.append(row[at:at + field.size * many])
             else:
                 at = i * self.seq_bytes + field.offset
                 lanes.append(sequences[at:at + field.size])
@@ -475,13 +543,15 @@ class Packs:
         rest, extra = bytearray(row), bytearray(sequences)
         for field in self.fields.values():
             at, size = field.offset, field.size
-            if field.kind == PER_TOKEN:
-                fill = struct.pack("<Q", field.fill)[:size]
-                for first, stop in gaps:
+            if field.in_row:
+                spaces = gaps if field.kind == PER_TOKEN else [
+                    (sum(self.list(sequences, len(starts) - 1, field.name)),
+                     field.places)]
+                for first, stop in spaces:
                     assert row[at + first * size:at + stop * size] == \
-                        fill * (stop - first), field.name
-                rest[at:at + size * self.capacity] = bytes(
-                    size * self.capacity)
+                        field.unused(stop - first), field.name
+                rest[at:at + size * field.places] = bytes(
+                    size * field.places)
             else:
                 for i in range(0, len(extra), self.seq_bytes):
                     extra[i + at:i + at + size] = bytes(size)
@@ -569,7 +639,7 @@ class Packs:
         joined = []
         for i, (kind, _) in enumerate(self.schema.lanes()):
             parts = [piece.lanes[i] for piece in pieces]
-            if kind == PER_SEQUENCE:
+            if kind != PER_TOKEN:
                 assert len(set(parts)) == 1
                 parts = parts[:1]
             joined.append(b"".join(parts))

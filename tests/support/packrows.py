@@ -16,7 +16,7 @@ SPDX-License-Identifier: MIT
 
 import struct
 
-from packformat import (INDEXED, NO_ID, PER_SEQUENCE, PER_TOKEN,
+from packformat import (INDEXED, LIST, NO_ID, PER_SEQUENCE, PER_TOKEN,
                         Schema, end, hash_of)
 from packwrite import (BLOCK, END, HEAD, HEADER, TOKEN_HEADER, PackStream,
                        TokenStream, put)
@@ -83,6 +83,18 @@ def odd_packs():
     """Rows with gaps."""
     return PackStream(SCHEMA, [[whole(0), whole(2)], [whole(1)]], 21,
                       fills=FILLS, pad_id=100)
+
+
+LISTS = Schema(2, True, [("edges", "u16[2]", LIST), ("seen", "u8", LIST)])
+
+
+def listed_packs():
+    """Lists of 3 and 0, 1 and 4 elements, in rows with room for 4 and 6."""
+    rows = [(i, sequence(n)[:1] + [bytes(range(4 * a)), bytes(range(b))], 0,
+             LENGTHS[n]) for i, (n, a, b) in enumerate([(0, 3, 1), (2, 0, 4),
+                                                        (3, 2, 0)])]
+    return PackStream(LISTS, [rows[:2], rows[2:]], 16, 0, 8, [7, 9],
+                      pad_id=100, limits=[(1, 4), (2, 6)])
 
 
 def deep_packs():
@@ -163,6 +175,13 @@ def pack(i, name, value):
 
 def field(i, name, value, element):
     return lambda p: p.set(i, name, value, element)
+
+
+def listed(i, number, name, start, n):
+    """Start and length of a list of a sequence in pack i."""
+    return lambda p: struct.pack_into(
+        "<II", p.sequences[i],
+        number * p.seq_bytes + p.fields[name + "[]"].offset, start, n)
 
 
 def last(name, value):
@@ -381,6 +400,10 @@ def ali(rule, change, says, who=READER, **more):
     return Row(rule, aligned_packs, change, says, who, **more)
 
 
+def lst(rule, change, says, who=READER, **more):
+    return Row(rule, listed_packs, change, says, who, **more)
+
+
 def zst(rule, change, says):
     return Row(rule, compressed, change, says, python=False)
 
@@ -427,7 +450,10 @@ TOKEN_ROWS = [
             name.encode().ljust(24, b"\0")))), "the name is reserved")
       for name in RESERVED),
     tok("channel-type", entry(1, "type", 9), "bad type"),
-    tok("channel-kind", entry(1, "kind", 3), "bad kind"),
+    tok("channel-kind", entry(1, "kind", 4), "bad kind"),
+    Row("channel-lists", None, lambda _: Schema(2, True, [
+        (name, "u8", LIST) for name in "abcde"]).stream([]),
+        "5 list channels exceed the limit of 4"),
     tok("channel-elem-bytes", entry(1, "elem_bytes", 2), "bad type"),
     tok("channel-place", entry(1, "source", 1), "unused bytes"),
     tok("channel-place", entry(1, "offset", 1), "unused bytes"),
@@ -555,7 +581,21 @@ HEADER_ROWS = [
     pks("field-source", entry("kind", "source", 1), "same source"),
     pks("field-source", entry("kind", "source", 4), "bad name"),
     pks("field-source", entry("seq_id", "source", 4), "is missing"),
-    pks("field-kind", entry("piece_off", "kind", 3), "bad kind"),
+    pks("field-kind", entry("piece_off", "kind", 4), "bad kind"),
+    lst("field-list", entry("seen[]", "source", 1), "'seen' is listed twice"),
+    lst("field-list", entry("seen[]", "type", 5), "'seen' is listed twice"),
+    lst("field-list", entry("seen[]", "count", 1), "'seen' is listed twice"),
+    lst("field-list", entry("seen[]", "fill", 1), "'seen' is listed twice"),
+    lst("field-list", entry("seen[]", "kind", 1), "'seen' is listed twice"),
+    lst("field-list", entry("edges", "kind", 2), "'edges' is"),
+    lst("field-list", both(entry("seen[]", "source", 0),
+                           entry("seen[]", "name", ord("x"))),
+        "no start and length"),
+    lst("list-budget", both(head("budget_by", 0, 1), head("budget", 0, 1)),
+        "the list 'seen' has no budget"),
+    lst("list-budget", head("budget", 2**31, 1), "or one that exceeds a row"),
+    lst("list-budget", head("budget", 7, 1), "contradicts the field table"),
+    lst("list-budget", head("budget", 4096, 1), "'seen' is outside its row"),
     pks("field-kind", entry("piece_off", "kind", 1), "wrong offset"),
     pks("field-count", entry("tokens", "count", 16), "outside its row"),
     pks("field-count", entry("kind", "count", 0), "bad vector length"),
@@ -669,6 +709,14 @@ PACK_ROWS = [
         packcat="do not add up to its 20 tokens"),
     pks("pieces", field(0, "piece_off", 1, 0), "tokens before 1 are not in any",
         JOINER, packcat="do not add up to"),
+    lst("list-start", listed(0, 0, "seen", 1, 1),
+        "'seen' of sequence 0 starts at 1, not 0"),
+    lst("list-start", listed(0, 1, "seen", 0, 4),
+        "'seen' of sequence 1 starts at 0, not 1"),
+    lst("list-start", listed(0, 1, "edges", 2**31, 0), "not 3"),
+    lst("list-end", listed(0, 1, "edges", 3, 2),
+        "'edges' of sequence 1 has 2 elements, but only 1 fit"),
+    lst("list-end", listed(1, 0, "seen", 0, 2**32 - 1), "but only 6 fit"),
     pks("pieces-values", field(2, "source", 1, 0),
         "sequence 1 has different per-sequence values here and in pack 1",
         JOINER, packcat="sequence 1 differ in a per-sequence channel"),

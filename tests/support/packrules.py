@@ -20,8 +20,8 @@ import sys
 from packformat import offer_xxhash
 from packrows import (AGAINST, JOINER, READER, RESERVED, ROWS, VERIFY,
                       aligned_packs, compressed, frame, indexed_packs,
-                      odd_packs, reversed_input, reversed_packs, seek_table,
-                      split_packs, tokens)
+                      listed_packs, odd_packs, reversed_input, reversed_packs,
+                      seek_table, split_packs, tokens)
 
 # Not checked by readers that start at any pack of a file.
 PLACES_LACK = """end-digest end-displacement end-greatest index-watermark
@@ -32,7 +32,8 @@ PLACES_LACK = """end-digest end-displacement end-greatest index-watermark
 DECODER_LACKS = """pack-raw pack-group pack-budget pack-counts pack-window pack-zero
     special-vocab special-width pack-labels pack-pad pack-n-fields pack-dtype
     field-behind field-zero field-source field-kind field-count field-order
-    field-fill field-place field-end end-displacement end-greatest joined""".split()
+    field-fill field-place field-end end-displacement end-greatest joined
+    field-list list-budget list-start list-end""".split()
 
 
 def run(data, *command):
@@ -101,7 +102,7 @@ def places():
 
 def sound():
     for make in (split_packs, aligned_packs, reversed_packs, odd_packs,
-                 indexed_packs):
+                 indexed_packs, listed_packs):
         passes(make().bytes(), "packstat", "--verify")
         passes(make().bytes(), "packcat")
     for kept in [], [0], [1, 2], [0, 2], [2, 3], [0, 1, 2, 3]:

@@ -7,10 +7,11 @@ digest and the index last, so that only the rule itself reveals the change.
 SPDX-License-Identifier: MIT
 """
 
+import collections
 import struct
 
 import packformat
-from packformat import (BLOCK, CODES, HEAD, INDEXED, MAGIC, PER_TOKEN, TOTALS,
+from packformat import (BLOCK, CODES, HEAD, INDEXED, LIST, MAGIC, TOTALS,
                         TRAILER, UNKNOWN, Field, Layout, Schema, end, hash_of,
                         lengths, seal, up)
 
@@ -56,13 +57,15 @@ class PackStream:
     change there."""
 
     def __init__(self, schema, packs, capacity, depth=0, window=8, fills=(),
-                 split=False, align=1, pad_id=0, block_packs=None, sizes=()):
+                 split=False, align=1, pad_id=0, block_packs=None, sizes=(),
+                 limits=()):
         self.schema, self.capacity, self.depth = schema, capacity, depth
         self.split, self.align, self.pad_id = split, align, pad_id
         self.window, self.fills, self.packs = window, fills, packs
         self.sizes, self.alterations, self.indexed = sizes, [], INDEXED
         self.numbers = {}       # pack indexes for checksums, if different
-        self.layout = Layout(schema, fills, capacity, pad_id, split)
+        self.layout = Layout(schema, fills, capacity, pad_id, split, limits)
+        self.limits = list(limits)
         self.fields = self.layout.fields
         self.size_blocks(block_packs)
         self.header = self.make_header()
@@ -103,6 +106,9 @@ class PackStream:
         for name, value in numbers.items():
             put(data, HEADER, name, value)
         struct.pack_into("<6I", data, 96, *self.schema.special)
+        for i, (by, limit) in enumerate(self.limits):
+            put(data, HEADER, "budget_by", by, i)
+            put(data, HEADER, "budget", limit, i)
         table = b"".join(map(Field.entry, self.fields.values()))
         data[256:256 + len(table)] = table
         text = self.layout.dtype()
@@ -115,22 +121,22 @@ class PackStream:
         """Writes a number of pack i: at an offset in its row, or in one of its
         sequence rows."""
         field = self.fields[name]
-        step = field.size if field.kind == PER_TOKEN else self.seq_bytes
+        step = field.size if field.in_row else self.seq_bytes
         struct.pack_into(
-            "<" + CODES[field.type],
-            self.rows[i] if field.kind == PER_TOKEN else self.sequences[i],
+            "<" + CODES[field.type.partition("[")[0]],
+            self.rows[i] if field.in_row else self.sequences[i],
             field.offset + element * step, value)
 
     def add_pack(self, number):
         pack = self.packs[number]
         row = bytearray(self.row_bytes)
         for field in self.fields.values():
-            if field.kind == PER_TOKEN:
-                fill = struct.pack("<Q", field.fill)[:field.size]
-                row[field.offset:field.offset + field.size * self.capacity] = \
-                    fill * self.capacity
+            if field.in_row:
+                row[field.offset:field.offset + field.size * field.places] = \
+                    field.unused(field.places)
         self.rows.append(row)
         self.sequences.append(bytearray(self.seq_bytes * len(pack)))
+        self.used = collections.Counter()
         start, lengths = 0, []
         for i, piece in enumerate(pack):
             self.add_piece(number, i, start, *piece)
@@ -154,9 +160,15 @@ class PackStream:
         lanes = ["tokens"] + [name for name, _, _ in self.schema.channels]
         for name, lane in zip(lanes, sequence):
             field = self.fields[name]
-            to, at = (self.rows, start * field.size) \
-                if field.kind == PER_TOKEN else (self.sequences,
-                                                 i * self.seq_bytes)
+            first = start
+            if field.kind == LIST:
+                first, n = self.used[name], len(lane) // field.size
+                self.used[name] += n
+                struct.pack_into("<II", self.sequences[number],
+                                 i * self.seq_bytes +
+                                 self.fields[name + "[]"].offset, first, n)
+            to, at = (self.rows, first * field.size) \
+                if field.in_row else (self.sequences, i * self.seq_bytes)
             at += field.offset
             to[number][at:at + len(lane)] = lane
 

@@ -33,6 +33,7 @@ extern "C" {
 #define PS_MAX_ROW_BYTES (UINT32_C(1) << 28)      /* bytes per pack row */
 #define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* bytes per record */
 #define PS_MAX_VECTOR 16384                       /* values of a vector */
+#define PS_MAX_LISTS 4                            /* list channels */
 #define PS_MAX_CHANNELS 23                        /* user channels */
 #define PS_MAX_FIELDS 28                          /* built-in + channels */
 #define PS_NAME_BYTES 24                          /* including the NUL */

@@ -34,8 +34,9 @@ typedef struct ps_field {
 
 /*
  * A limit on packs besides the capacity: the sum of a per-sequence channel over
- * the sequences of a pack, or the sum of their squared lengths, is at most
- * `limit`.
+ * the sequences of a pack, the total length of their lists, or the sum of their
+ * squared lengths, is at most `limit`.  Every list channel has one, which is
+ * the number of its elements in a row.
  */
 typedef struct ps_budget {
     uint32_t channel; /* index in schema.channels, or PS_BUDGET_ATTENTION */
@@ -346,11 +347,23 @@ typedef struct ps_piece {
 ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i);
 
+/* A list of a sequence in a pack. */
+typedef struct ps_list {
+    uint32_t start; /* first element in the field of the row */
+    uint32_t n;     /* number of elements */
+    const unsigned char *elements; /* in the row */
+} ps_list;
+
+/* Returns the list of sequence `i`.  The kind of `channel` is PS_LIST. */
+ps_list ps_pack_list(const ps_pack_info *info, const ps_pack *pack,
+                     uint32_t channel, uint32_t i);
+
 /*
- * Copies the payload of sequence `i` to `payload`.  The payload has
- * ps_payload_bytes(&info->schema, n_tok) bytes, where n_tok is the member of
- * the sequence's ps_piece.
+ * Copies the payload of sequence `i` to `payload`, which has as many bytes as
+ * ps_pack_payload_bytes returns.
  */
+uint64_t ps_pack_payload_bytes(const ps_pack_info *info, const ps_pack *pack,
+                               uint32_t i);
 void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 

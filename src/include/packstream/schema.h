@@ -33,10 +33,15 @@ typedef enum ps_type {
     PS_F64 = 8
 } ps_type;
 
-/* Kinds of channels, by their elements.  The values are as stored on disk. */
+/*
+ * Kinds of channels: an element per token, an element per sequence, or a list
+ * of elements per sequence, whose length does not depend on the tokens.  The
+ * values are as stored on disk.
+ */
 typedef enum ps_kind {
     PS_PER_TOKEN = 1,
-    PS_PER_SEQUENCE = 2
+    PS_PER_SEQUENCE = 2,
+    PS_LIST = 3
 } ps_kind;
 
 /*
@@ -85,7 +90,7 @@ typedef struct ps_schema {
     ps_label_convention labels;
     uint8_t tokenizer[32]; /* digest of the tokenizer; zeros: unknown */
     uint32_t n_channels;   /* 0 to PS_MAX_CHANNELS */
-    ps_channel channels[PS_MAX_CHANNELS]; /* of either kind */
+    ps_channel channels[PS_MAX_CHANNELS]; /* at most PS_MAX_LISTS lists */
 } ps_schema;
 
 /* Returns a raw schema with tokens of `token_type` and no declarations. */
@@ -127,23 +132,39 @@ bool ps_type_from_name(const char *name, ps_type *type);
 uint32_t ps_channel_values(const ps_channel *channel);
 size_t ps_channel_bytes(const ps_channel *channel);
 
-/* Writes the type of an element to `text`: "u16", or "f32[80]". */
+/*
+ * Writes the type of an element to `text`: "u16", or "f32[80]".  A list has
+ * brackets without a number at the end: "u32[]" or "u32[2][]".
+ */
 #define PS_TYPE_TEXT 16
 void ps_channel_type(const ps_channel *channel, char text[PS_TYPE_TEXT]);
 
 /*
  * A payload is contiguous: the tokens, then each per-token channel (n_tok
- * elements), then one element of each per-sequence channel.  Channels are in
- * table order, without padding.
+ * elements), then one element of each per-sequence channel, where a list has
+ * its length as a u32; and at the end the elements of each list.  Channels are
+ * in table order, without padding.
  *
- * These functions return the size of a payload, and the offset of a channel in
- * it, both in bytes.  `channel` is an index into schema->channels, or PS_TOKENS
- * for the tokens.  The results cannot overflow.
+ * These functions return the size of a payload before the elements of its
+ * lists, and the offset of a channel, or of the length of a list; both in
+ * bytes.  `channel` is an index into schema->channels, or PS_TOKENS for the
+ * tokens.  The results cannot overflow.
  */
 #define PS_TOKENS UINT32_MAX
 uint64_t ps_payload_bytes(const ps_schema *schema, uint32_t n_tok);
 uint64_t ps_payload_offset(const ps_schema *schema, uint32_t channel,
                            uint32_t n_tok);
+
+/*
+ * These functions read the lengths of the lists in a payload, of which the
+ * first ps_payload_bytes(schema, n_tok) bytes must be present.  They return the
+ * size of the elements of all lists, and the offset of the elements of one
+ * list, whose length is stored at *n; both in bytes.
+ */
+uint64_t ps_payload_lists(const ps_schema *schema, uint32_t n_tok,
+                          const void *payload);
+uint64_t ps_payload_list(const ps_schema *schema, uint32_t channel,
+                         uint32_t n_tok, const void *payload, uint32_t *n);
 
 #ifdef __cplusplus
 }

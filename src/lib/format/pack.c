@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "format/schema.h"
 
 /*
  * Bytes covered by a pack checksum: the index, two hashes, and the head from
@@ -19,27 +20,63 @@
 #define SUMMED_HEAD (PS_PACK_HEAD_BYTES - PS_HEAD_N_SEQ)
 #define SUMMED_BYTES (24 + SUMMED_HEAD)
 
+/* ---- Lists ---- */
+
+/*
+ * A list has its elements in a field of the row, and start and length, each
+ * u32, in a field of the sequence row.
+ */
+#define AT_LENGTH 4
+
+const ps_field *ps_source_field(const ps_pack_info *info, uint32_t channel)
+{
+    const bool in_row = info->schema.channels[channel].kind == PS_PER_TOKEN;
+    const ps_field *f = info->fields;
+
+    while (f->source != channel ||
+           (f->channel.kind == PS_PER_TOKEN) != in_row ||
+           f->channel.kind == PS_LIST)
+        f++;
+    return f;
+}
+
+ps_list ps_pack_list(const ps_pack_info *info, const ps_pack *pack,
+                     uint32_t channel, uint32_t i)
+{
+    const ps_field *row = ps_pack_field(info,
+                                        info->schema.channels[channel].name);
+    const unsigned char *seq = ps_pack_sequence(info, pack, i) +
+                               ps_source_field(info, channel)->offset;
+    const uint32_t start = load_u32(seq);
+
+    return (ps_list){
+        .start = start,
+        .n = load_u32(seq + AT_LENGTH),
+        .elements = pack->row + row->offset +
+                    (size_t)start * ps_channel_bytes(&row->channel)};
+}
+
 /* ---- Building ---- */
 
 uint32_t ps_payload_columns(const ps_pack_info *info,
                             ps_payload_column columns[PS_MAX_FIELDS])
 {
-    static const ps_kind kinds[] = {PS_PER_TOKEN, PS_PER_SEQUENCE};
     const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
     uint32_t before = (uint32_t)ps_channel_bytes(&tokens->channel);
     uint32_t n = 0;
 
     columns[n++] = (ps_payload_column){tokens->offset, before, true, 0};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+    for (int per_token = 1; per_token >= 0; per_token--) {
         for (uint32_t c = 0; c < info->schema.n_channels; c++) {
             const ps_channel *channel = &info->schema.channels[c];
-            const ps_field *f = ps_pack_field(info, channel->name);
-            uint32_t bytes = (uint32_t)ps_channel_bytes(channel);
+            const uint32_t bytes = ps_channel_fixed_bytes(channel);
+            const bool is_list = channel->kind == PS_LIST;
 
-            if (channel->kind != kinds[k])
+            if ((channel->kind == PS_PER_TOKEN) != (per_token == 1))
                 continue;
             columns[n++] = (ps_payload_column){
-                f->offset, bytes, kinds[k] == PS_PER_TOKEN, before};
+                ps_source_field(info, c)->offset + (is_list ? AT_LENGTH : 0),
+                bytes, per_token == 1, before};
             before += bytes;
         }
         before = 0;
@@ -60,10 +97,15 @@ ps_form ps_form_of(const ps_pack_info *info)
         const ps_field *f = &info->fields[i];
         uint32_t bytes = (uint32_t)ps_channel_bytes(&f->channel);
 
-        if (f->channel.kind == PS_PER_TOKEN)
+        if (f->channel.kind == PS_LIST)
+            form.lists[form.n_lists++] =
+                ps_source_field(info, f->source)->offset;
+        if (f->channel.kind != PS_PER_SEQUENCE)
             form.fields[form.n_fields++] = (ps_form_field){
                 .offset = f->offset,
                 .bytes = bytes,
+                .places = (uint32_t)ps_field_places(info, &f->channel,
+                                                    f->source),
                 .value_bytes = (uint32_t)ps_type_bytes(f->channel.type),
                 .fill = f->channel.fill};
         else
@@ -75,7 +117,7 @@ ps_form ps_form_of(const ps_pack_info *info)
         uint32_t next =
             i + 1 < form.n_fields ? f[1].offset : info->row_bytes;
 
-        f->gap = next - f->offset - info->capacity * f->bytes;
+        f->gap = next - f->offset - f->places * f->bytes;
     }
     return form;
 }
@@ -118,19 +160,34 @@ static unsigned char *fill_field(const ps_pack_builder *b,
 
 void ps_pack_pad(const ps_pack_builder *b, uint32_t first, uint32_t n)
 {
-    for (uint32_t i = 0; i < b->form->n_fields; i++)
+    const uint32_t n_fields = b->form->n_fields - b->form->n_lists;
+
+    for (uint32_t i = 0; i < n_fields; i++)
         (void)fill_field(b, &b->form->fields[i], first, n);
+}
+
+unsigned char *ps_pack_next_list(ps_pack_builder *b, uint32_t i, uint32_t *n)
+{
+    const ps_form *form = b->form;
+    const ps_form_field *f = &form->fields[form->n_fields - form->n_lists + i];
+    unsigned char *seq = b->seq + form->lists[i];
+    const uint32_t start = b->used[i];
+
+    *n = load_u32(seq + AT_LENGTH);
+    store_u32(seq, start);
+    b->used[i] += *n;
+    return b->row + f->offset + (size_t)start * f->bytes;
 }
 
 void ps_pack_end(const ps_pack_builder *b)
 {
     const ps_form_field *f = b->form->fields;
+    const ps_form_field *lists = f + b->form->n_fields - b->form->n_lists;
     const ps_form_field *end = f + b->form->n_fields;
-    const uint32_t first = b->n_rows;
-    const uint32_t n = b->form->capacity - first;
 
     for (; f < end; f++) {
-        unsigned char *gap = fill_field(b, f, first, n);
+        const uint32_t first = f < lists ? b->n_rows : b->used[f - lists];
+        unsigned char *gap = fill_field(b, f, first, f->places - first);
 
         if (f->gap > 0)
             memset(gap, 0, f->gap);
@@ -177,6 +234,43 @@ uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
     return ps_hash(summed, sizeof summed);
 }
 
+/* Checks that the lists of a channel follow each other inside their field. */
+static ps_result check_lists(const ps_pack_info *info, const ps_pack *pack,
+                             uint32_t channel, ps_error *err)
+{
+    const ps_channel *c = &info->schema.channels[channel];
+    const uint64_t places = ps_field_places(info, c, channel);
+    uint64_t next = 0;
+
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_list list = ps_pack_list(info, pack, channel, i);
+
+        if (list.start != next)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "'%s' of sequence %" PRIu32 " starts at %" PRIu32
+                           ", not %" PRIu64,
+                           c->name, i, list.start, next);
+        next += list.n;
+        if (next > places)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "'%s' of sequence %" PRIu32 " has %" PRIu32
+                           " elements, but only %" PRIu64 " fit",
+                           c->name, i, list.n, places - list.start);
+    }
+    return PS_OK;
+}
+
+static ps_result check_all_lists(const ps_pack_info *info, const ps_pack *pack,
+                                 ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (uint32_t c = 0; r == PS_OK && c < info->schema.n_channels; c++)
+        if (info->schema.channels[c].kind == PS_LIST)
+            r = check_lists(info, pack, c, err);
+    return r;
+}
+
 ps_result ps_pack_check_sequences(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {
@@ -212,7 +306,7 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT,
                        "max_seqlen is %" PRIu32 ", not %" PRIu32,
                        pack->max_seqlen, max);
-    return PS_OK;
+    return check_all_lists(info, pack, err);
 }
 
 ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,

@@ -64,8 +64,13 @@ static inline uint32_t ps_aligned(uint32_t n_tok, uint32_t align)
 /* ---- Building ---- */
 
 /*
- * A part of the payload, either the tokens or a user channel, and the field to
- * which it is copied.  In a payload of n tokens, a per-token part starts at
+ * Field of a channel, of which a list has two: the one in the sequence row.
+ */
+const ps_field *ps_source_field(const ps_pack_info *info, uint32_t channel);
+
+/*
+ * A part of the payload: the tokens, a user channel, or the length of a list;
+ * and the field to which it is copied.  In a payload of n tokens, a per-token part starts at
  * byte `before` * n.  A per-sequence part starts `before` bytes after the last
  * per-token part.
  */
@@ -80,11 +85,12 @@ typedef struct ps_payload_column {
 uint32_t ps_payload_columns(const ps_pack_info *info,
                             ps_payload_column columns[PS_MAX_FIELDS]);
 
-/* A per-token field whose unused elements have to be filled. */
+/* A field of the row, whose unused elements have to be filled. */
 typedef struct ps_form_field {
     uint32_t offset; /* offset in the row, bytes */
     uint32_t bytes;  /* size of an element */
     uint32_t value_bytes; /* size of a value; smaller in vectors */
+    uint32_t places; /* elements: the capacity, or the budget of a list */
     uint32_t gap;    /* bytes between its end and the next field */
     uint64_t fill;   /* each value of unused elements, as a bit pattern */
 } ps_form_field;
@@ -97,8 +103,11 @@ typedef struct ps_form {
     bool split;
     bool gaps;         /* sequence rows have unused bytes */
     uint32_t align;    /* tokens; divides the capacity */
-    uint32_t n_fields; /* number of per-token fields */
-    ps_form_field fields[PS_MAX_FIELDS];
+    uint32_t n_fields; /* number of per-token fields and lists */
+    ps_form_field fields[PS_MAX_FIELDS]; /* lists last */
+    uint32_t n_lists;
+    uint32_t lists[PS_MAX_LISTS]; /* offsets of their start and length in the
+                                     sequence row */
 } ps_form;
 
 ps_form ps_form_of(const ps_pack_info *info);
@@ -116,6 +125,7 @@ typedef struct ps_pack_builder {
     uint32_t n_rows;     /* elements in use; the next sequence starts there */
     uint32_t max_seqlen; /* longest sequence so far, tokens */
     uint64_t sum_len_sq;
+    uint32_t used[PS_MAX_LISTS]; /* elements of each list in use */
 } ps_pack_builder;
 
 /* Returns the next sequence row, zeroed if it has unused bytes. */
@@ -130,10 +140,18 @@ static inline unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
 void ps_pack_pad(const ps_pack_builder *builder, uint32_t first, uint32_t n);
 
 /*
+ * Makes room for list `i` of the next sequence.  Its length is already in the
+ * sequence row, and it must fit.  Stores the length at *n, and returns the
+ * address for the elements.
+ */
+unsigned char *ps_pack_next_list(ps_pack_builder *builder, uint32_t i,
+                                 uint32_t *n);
+
+/*
  * Adds a sequence, which must fit, by writing the built-in fields of its
  * sequence row.  The caller has already copied the payload: per-token columns
  * to the row from element n_rows on, per-sequence columns to the row returned
- * by ps_pack_next_sequence.
+ * by ps_pack_next_sequence, lists to the addresses from ps_pack_next_list.
  */
 static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
 {

@@ -55,6 +55,29 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
             memcpy(to + fixed_at + column->before, seq + column->offset,
                    column->bytes);
     }
+    to += ps_payload_bytes(&info->schema, n_tok);
+    for (uint32_t c = 0; c < info->schema.n_channels; c++)
+        if (info->schema.channels[c].kind == PS_LIST) {
+            const ps_list list = ps_pack_list(info, pack, c, i);
+            const size_t n =
+                list.n * ps_channel_bytes(&info->schema.channels[c]);
+
+            memcpy(to, list.elements, n);
+            to += n;
+        }
+}
+
+uint64_t ps_pack_payload_bytes(const ps_pack_info *info, const ps_pack *pack,
+                               uint32_t i)
+{
+    const uint32_t n_tok = ps_seq_n_tok(ps_pack_sequence(info, pack, i));
+    uint64_t bytes = ps_payload_bytes(&info->schema, n_tok);
+
+    for (uint32_t c = 0; c < info->schema.n_channels; c++)
+        if (info->schema.channels[c].kind == PS_LIST)
+            bytes += ps_pack_list(info, pack, c, i).n *
+                     ps_channel_bytes(&info->schema.channels[c]);
+    return bytes;
 }
 
 /* Checks that elements first to end - 1 of a field equal its fill value. */
@@ -74,8 +97,19 @@ static ps_result check_fill(const ps_field *f, const unsigned char *elements,
     return PS_OK;
 }
 
+/* Checks the unused elements of a list's field, after the last list. */
+static ps_result check_list_fill(const ps_pack_info *info, const ps_pack *pack,
+                                 const ps_field *f, ps_error *err)
+{
+    const ps_list last = ps_pack_list(info, pack, f->source, pack->n_seq - 1);
+
+    return check_fill(f, pack->row + f->offset, last.start + last.n,
+                      (uint32_t)ps_field_places(info, &f->channel, f->source),
+                      err);
+}
+
 /*
- * Checks the unused elements of a per-token field, between sequences and after
+ * Checks the unused elements of a field of the row, between sequences and after
  * the last one.  The bytes from the end of the field to byte `limit` must be
  * zero.
  */
@@ -83,11 +117,13 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
                               const ps_field *f, uint32_t limit, ps_error *err)
 {
     const unsigned char *elements = pack->row + f->offset;
+    const bool is_list = f->channel.kind == PS_LIST;
     const size_t end =
-        f->offset + info->capacity * ps_channel_bytes(&f->channel);
-    ps_result r = PS_OK;
+        f->offset + ps_field_places(info, &f->channel, f->source) *
+                        ps_channel_bytes(&f->channel);
+    ps_result r = is_list ? check_list_fill(info, pack, f, err) : PS_OK;
 
-    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+    for (uint32_t i = 0; r == PS_OK && !is_list && i < pack->n_seq; i++) {
         const bool is_last = i + 1 == pack->n_seq;
         const ps_piece s = ps_pack_piece(info, pack, i);
 
@@ -147,24 +183,32 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
+/* What sequence `i` uses of the budget of a channel. */
+static uint64_t use_of(const ps_pack_info *info, const ps_pack *pack,
+                       uint32_t channel, uint32_t i)
+{
+    const ps_channel *c = &info->schema.channels[channel];
+
+    return c->kind == PS_LIST
+               ? ps_pack_list(info, pack, channel, i).n
+               : ps_integer_load(c->type,
+                                 ps_pack_sequence(info, pack, i) +
+                                     ps_source_field(info, channel)->offset);
+}
+
 /* Sums cannot overflow: 2^20 sequences use at most 2^43 each. */
 void ps_pack_uses(const ps_pack_info *info, const ps_pack *pack,
                   uint64_t uses[PS_MAX_BUDGETS])
 {
     for (uint32_t b = 0; b < info->n_budgets; b++) {
         const ps_budget *budget = &info->budgets[b];
-        const ps_channel *c;
-        const ps_field *f;
 
         uses[b] = pack->sum_len_sq;
         if (budget->channel == PS_BUDGET_ATTENTION)
             continue;
         uses[b] = 0;
-        c = &info->schema.channels[budget->channel];
-        f = ps_pack_field(info, c->name);
         for (uint32_t i = 0; i < pack->n_seq && uses[b] != UINT64_MAX; i++) {
-            const uint64_t value = ps_integer_load(
-                c->type, ps_pack_sequence(info, pack, i) + f->offset);
+            const uint64_t value = use_of(info, pack, budget->channel, i);
 
             uses[b] = value > budget->limit ? UINT64_MAX : uses[b] + value;
         }
@@ -224,9 +268,9 @@ ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
         const bool is_last = i + 1 == info->n_fields ||
-                             f[1].channel.kind != PS_PER_TOKEN;
+                             f[1].channel.kind == PS_PER_SEQUENCE;
 
-        if (f->channel.kind == PS_PER_TOKEN &&
+        if (f->channel.kind != PS_PER_SEQUENCE &&
             (is_known || f->source != PS_BUILT_IN || i == PS_FIELD_TOKENS))
             r = check_unused(info, pack, f,
                              is_last ? info->row_bytes : f[1].offset, err);

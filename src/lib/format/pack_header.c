@@ -242,18 +242,50 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
 static ps_result check_place(const ps_pack_info *info, const ps_field *f,
                              uint64_t *end, ps_error *err)
 {
-    const bool per_token = f->channel.kind == PS_PER_TOKEN;
-    const size_t bytes = ps_channel_bytes(&f->channel);
+    const bool in_row = f->channel.kind != PS_PER_SEQUENCE;
+    const uint64_t places = ps_field_places(info, &f->channel, f->source);
 
+    if (places == 0 || places > PS_MAX_ROW_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the list '%s' has no budget, or one that exceeds a row",
+                       f->channel.name);
     if (f->offset < *end || f->offset % ps_type_bytes(f->channel.type) != 0)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "field '%s' has the wrong offset",
                        f->channel.name);
-    *end = f->offset + bytes * (per_token ? info->capacity : 1);
-    if (*end > (per_token ? info->row_bytes : info->seq_bytes))
+    *end = f->offset + ps_channel_bytes(&f->channel) * places;
+    if (*end > (in_row ? info->row_bytes : info->seq_bytes))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "field '%s' is outside its row", f->channel.name);
     return PS_OK;
+}
+
+/*
+ * True for start and length of a list whose field in the row was decoded.  That
+ * both are decoded only once is checked by has_lists.
+ */
+static bool is_rest_of_list(const ps_pack_info *info, const ps_field *f)
+{
+    const ps_field *row = ps_pack_field(info, f->channel.name);
+
+    return row != f && row->channel.kind == PS_LIST &&
+           row->source == f->source && f->channel.kind == PS_PER_SEQUENCE &&
+           f->channel.type == PS_U32 && f->channel.count == 2 &&
+           f->channel.fill == 0;
+}
+
+/* True if every list has exactly one field in the sequence row. */
+static bool has_lists(const ps_pack_info *info)
+{
+    for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < info->n_fields; i++)
+            n += info->fields[i].source == c;
+        if (info->schema.channels[c].kind == PS_LIST && n != 2)
+            return false;
+    }
+    return true;
 }
 
 /*
@@ -276,6 +308,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
             from + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
         ps_field *f = &info->fields[i];
         ps_channel *channel;
+        bool is_rest;
         ps_result r = ps_channel_decode(entry, &f->channel, &f->offset, 1,
                                         err);
 
@@ -283,15 +316,17 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
             return r;
         f->source = entry[ENTRY_SOURCE] == 0 ? PS_BUILT_IN
                                              : entry[ENTRY_SOURCE] - 1u;
-        if (ps_pack_field(info, f->channel.name) != f)
+        is_rest = is_rest_of_list(info, f);
+        if (!is_rest && ps_pack_field(info, f->channel.name) != f)
             return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is listed twice",
                            f->channel.name);
         r = check_place(info, f,
-                        f->channel.kind == PS_PER_TOKEN ? &row_end : &seq_end,
+                        f->channel.kind == PS_PER_SEQUENCE ? &seq_end
+                                                           : &row_end,
                         err);
         if (r != PS_OK)
             return r;
-        if (f->source == PS_BUILT_IN)
+        if (f->source == PS_BUILT_IN || is_rest)
             continue;
 
         /* Restore the user channel at its index in the schema. */
@@ -345,16 +380,18 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
                        "the header groups by channel %" PRIu32 ", which is "
                        "not a per-sequence channel of numbers",
                        info->group);
+    if (!has_lists(info))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "a list has no start and length in the sequence row");
     for (uint32_t i = 0; i < info->n_budgets; i++) {
         const uint32_t by = info->budgets[i].channel;
 
         if (by != PS_BUDGET_ATTENTION &&
             (by >= info->schema.n_channels ||
-             !ps_channel_is_number(&info->schema.channels[by]) ||
-             ps_type_is_float(info->schema.channels[by].type)))
+             !ps_channel_has_budget(&info->schema.channels[by])))
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "a budget of channel %" PRIu32 ", which is not an "
-                           "integer per-sequence channel",
+                           "a budget of channel %" PRIu32 ", which is neither "
+                           "an integer per-sequence channel nor a list",
                            by);
     }
     if (tokens->channel.fill != info->pad_id)

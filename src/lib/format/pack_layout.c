@@ -17,23 +17,33 @@
 #include "base/error.h"
 #include "bytes.h"
 #include "format/block.h"
+#include "format/schema.h"
 
 /* Minimum size of the rows and heads of a full block by default, in bytes. */
 #define BLOCK_BYTES (UINT32_C(1) << 20)
 
 /* ---- Fields ---- */
 
+uint64_t ps_field_places(const ps_pack_info *info, const ps_channel *channel,
+                         uint32_t source)
+{
+    if (channel->kind != PS_LIST)
+        return channel->kind == PS_PER_TOKEN ? info->capacity : 1;
+    for (uint32_t i = 0; source != PS_BUILT_IN && i < info->n_budgets; i++)
+        if (info->budgets[i].channel == source)
+            return info->budgets[i].limit;
+    return 0;
+}
+
 /* Appends a field to a row that has *end bytes in use. */
 static void add_field(ps_pack_info *info, uint64_t *end,
                       const ps_channel *channel, uint32_t source)
 {
-    const bool per_token = channel->kind == PS_PER_TOKEN;
-    const size_t bytes = ps_channel_bytes(channel);
     ps_field *f = &info->fields[info->n_fields++];
 
     *end = round_up(*end, ps_type_bytes(channel->type));
     *f = (ps_field){*channel, source, (uint32_t)*end};
-    *end += bytes * (per_token ? info->capacity : 1);
+    *end += ps_channel_bytes(channel) * ps_field_places(info, channel, source);
 }
 
 static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
@@ -41,6 +51,24 @@ static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
     for (uint32_t i = 0; i < info->schema.n_channels; i++)
         if (info->schema.channels[i].kind == kind)
             add_field(info, end, &info->schema.channels[i], i);
+}
+
+/* Adds the per-sequence channels, and start and length of each list. */
+static void add_values(ps_pack_info *info, uint64_t *end)
+{
+    for (uint32_t i = 0; i < info->schema.n_channels; i++) {
+        ps_channel c = info->schema.channels[i];
+
+        if (c.kind == PS_PER_TOKEN)
+            continue;
+        if (c.kind == PS_LIST) {
+            c.type = PS_U32;
+            c.kind = PS_PER_SEQUENCE;
+            c.count = 2;
+            c.fill = 0;
+        }
+        add_field(info, end, &c, i);
+    }
 }
 
 /* Adds all fields.  Sets the sizes of a row and a sequence row, in bytes. */
@@ -61,9 +89,10 @@ static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
     *row = *seq = 0;
     add_field(info, row, &tokens, PS_BUILT_IN);
     add_channels(info, row, PS_PER_TOKEN);
+    add_channels(info, row, PS_LIST);
     for (size_t i = 0; i < n; i++)
         add_field(info, seq, &built_in[i], PS_BUILT_IN);
-    add_channels(info, seq, PS_PER_SEQUENCE);
+    add_values(info, seq);
     *row = round_up(*row, 8);
     *seq = round_up(*seq, 8);
 }
@@ -87,25 +116,26 @@ static void append(ps_pack_info *info, size_t *used, const char *format, ...)
     va_end(args);
 }
 
-/* Appends the type of a field and its shape, the capacity first. */
-static void append_format(ps_pack_info *info, size_t *used,
-                          const ps_channel *c)
+/* Appends the type of a field and its shape: places first, then values. */
+static void append_format(ps_pack_info *info, size_t *used, const ps_field *f)
 {
+    const ps_channel *c = &f->channel;
     const char *type = ps_type_numpy(c->type);
+    const uint64_t places = ps_field_places(info, c, f->source);
 
-    if (c->kind == PS_PER_TOKEN && c->count == 0)
-        append(info, used, "('%s',(%" PRIu32 ",)),", type, info->capacity);
-    else if (c->kind == PS_PER_TOKEN)
-        append(info, used, "('%s',(%" PRIu32 ",%" PRIu32 ")),", type,
-               info->capacity, c->count);
+    if (c->kind != PS_PER_SEQUENCE && c->count == 0)
+        append(info, used, "('%s',(%" PRIu64 ",)),", type, places);
+    else if (c->kind != PS_PER_SEQUENCE)
+        append(info, used, "('%s',(%" PRIu64 ",%" PRIu32 ")),", type, places,
+               c->count);
     else if (c->count == 0)
         append(info, used, "'%s',", type);
     else
         append(info, used, "('%s',(%" PRIu32 ",)),", type, c->count);
 }
 
-/* Appends the dtype of a row or sequence row. */
-static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
+/* Appends the dtype of a row, or of a sequence row. */
+static void append_dtype(ps_pack_info *info, size_t *used, bool of_sequence,
                          uint32_t bytes)
 {
     static const char *const parts[] = {"{'names':[", "],'formats':[",
@@ -116,14 +146,14 @@ static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
         for (uint32_t i = 0; i < info->n_fields; i++) {
             const ps_field *f = &info->fields[i];
 
-            if (f->channel.kind != kind)
+            if ((f->channel.kind == PS_PER_SEQUENCE) != of_sequence)
                 continue;
             if (part == 0)
                 append(info, used, "'%s',", f->channel.name);
             else if (part == 2)
                 append(info, used, "%" PRIu32 ",", f->offset);
             else
-                append_format(info, used, &f->channel);
+                append_format(info, used, f);
         }
     }
     append(info, used, "],'itemsize':%" PRIu32 "}\n", bytes);
@@ -134,8 +164,8 @@ static void write_dtype(ps_pack_info *info)
     size_t used = 0;
 
     memset(info->dtype, 0, sizeof info->dtype);
-    append_dtype(info, &used, PS_PER_TOKEN, info->row_bytes);
-    append_dtype(info, &used, PS_PER_SEQUENCE, info->seq_bytes);
+    append_dtype(info, &used, false, info->row_bytes);
+    append_dtype(info, &used, true, info->seq_bytes);
 }
 
 /* ---- Sizes ---- */
@@ -220,17 +250,20 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
 ps_result ps_layout(ps_pack_info *info, ps_error *err)
 {
     const uint32_t built_in = info->split ? 6 : 4;
+    const uint32_t lists = ps_schema_shape(&info->schema).n_lists;
     uint64_t row;
     uint64_t seq;
     ps_result r = ps_geometry_check(info, err);
 
     if (r != PS_OK)
         return r;
-    if (info->schema.n_channels > PS_MAX_FIELDS - built_in)
+    /* A list has a field in the row and one in the sequence row. */
+    if (info->schema.n_channels + lists > PS_MAX_FIELDS - built_in)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "%" PRIu32 " channels and the fields of split sequences "
-                       "do not fit the header",
-                       info->schema.n_channels);
+                       "the fields of %" PRIu32 " channels%s do not fit the "
+                       "header",
+                       info->schema.n_channels,
+                       info->split ? " and of split sequences" : "");
     add_fields(info, &row, &seq);
     if (row > PS_MAX_ROW_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,

@@ -44,11 +44,18 @@ enum {
 /* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
+/*
+ * Elements of a field with this channel and source: the capacity, 1 in a
+ * sequence row, or the budget of a list; 0 if a list has none.
+ */
+uint64_t ps_field_places(const ps_pack_info *info, const ps_channel *channel,
+                         uint32_t source);
+
 bool ps_budgets_equal(const ps_pack_info *a, const ps_pack_info *b);
 
 /*
  * Computes fields, row_bytes, seq_bytes, block_bytes and dtype from capacity,
- * depth, split, align and schema; also block_packs if it is 0.
+ * depth, split, align, budgets and schema; also block_packs if it is 0.
  * PS_OK, PS_ERR_ARGUMENT (capacity, depth, window, align or block_packs out of
  * range), _LIMIT.
  */

@@ -70,12 +70,13 @@ size_t ps_channel_bytes(const ps_channel *channel)
 void ps_channel_type(const ps_channel *channel, char text[PS_TYPE_TEXT])
 {
     const char *name = ps_type_name(channel->type);
+    const char *list = channel->kind == PS_LIST ? "[]" : "";
 
     if (channel->count == 0)
-        (void)snprintf(text, PS_TYPE_TEXT, "%s", name);
+        (void)snprintf(text, PS_TYPE_TEXT, "%s%s", name, list);
     else
-        (void)snprintf(text, PS_TYPE_TEXT, "%s[%" PRIu32 "]", name,
-                       channel->count);
+        (void)snprintf(text, PS_TYPE_TEXT, "%s[%" PRIu32 "]%s", name,
+                       channel->count, list);
 }
 
 ps_result ps_schema_find(const ps_schema *schema, const char *name,
@@ -91,22 +92,35 @@ ps_result ps_schema_find(const ps_schema *schema, const char *name,
     if (i == schema->n_channels)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the sequences have no channel '%.31s' %s", name, use);
-    if (schema->channels[i].kind != PS_PER_SEQUENCE)
+    if (schema->channels[i].kind == PS_PER_TOKEN)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "channel '%s' has a value per token, but one per "
                        "sequence is needed %s",
                        name, use);
-    if (schema->channels[i].count != 0)
+    if (!ps_channel_is_number(&schema->channels[i]))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "channel '%s' has vectors, but a single value is "
-                       "needed %s",
-                       name, use);
+                       "channel '%s' has %s, but a single value is needed %s",
+                       name,
+                       schema->channels[i].kind == PS_LIST ? "lists"
+                                                           : "vectors",
+                       use);
     return PS_OK;
+}
+
+uint32_t ps_channel_fixed_bytes(const ps_channel *channel)
+{
+    return channel->kind == PS_LIST ? 4 : (uint32_t)ps_channel_bytes(channel);
 }
 
 bool ps_channel_is_number(const ps_channel *channel)
 {
     return channel->kind == PS_PER_SEQUENCE && channel->count == 0;
+}
+
+bool ps_channel_has_budget(const ps_channel *channel)
+{
+    return channel->kind == PS_LIST ||
+           (ps_channel_is_number(channel) && !ps_type_is_float(channel->type));
 }
 
 bool ps_type_is_float(ps_type type)
@@ -182,6 +196,11 @@ static bool is_name(const char *name)
     return true;
 }
 
+static bool is_kind(ps_kind kind)
+{
+    return kind >= PS_PER_TOKEN && kind <= PS_LIST;
+}
+
 static bool is_count(uint32_t count)
 {
     return count == 0 || (count >= 2 && count <= PS_MAX_VECTOR);
@@ -207,6 +226,8 @@ const char *ps_special_name(int special)
 
 ps_result ps_schema_check(const ps_schema *s, ps_error *err)
 {
+    uint32_t n_lists = 0;
+
     if (s->token_type != PS_U16 && s->token_type != PS_U32)
         return ps_fail(err, PS_ERR_ARGUMENT, "tokens must be u16 or u32");
     if ((unsigned)s->labels > PS_LABELS_SHIFTED)
@@ -240,10 +261,15 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
                            "channel '%s': vectors of %" PRIu32 " values, but "
                            "the limits are 2 and %d",
                            c->name, c->count, PS_MAX_VECTOR);
-        if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
+        if (!is_kind(c->kind))
             return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s': bad kind",
                            c->name);
+        n_lists += c->kind == PS_LIST;
     }
+    if (n_lists > PS_MAX_LISTS)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "%" PRIu32 " list channels exceed the limit of %d",
+                       n_lists, PS_MAX_LISTS);
 
     /*
      * Special ids must fit the token type.  All except pad must also be below
@@ -273,9 +299,14 @@ ps_shape ps_schema_shape(const ps_schema *s)
     ps_shape shape = {.token_bytes = token, .per_token = token};
 
     for (uint32_t i = 0; i < s->n_channels; i++) {
-        uint32_t n = (uint32_t)ps_channel_bytes(&s->channels[i]);
+        const ps_channel *c = &s->channels[i];
+        const uint32_t n = ps_channel_fixed_bytes(c);
 
-        if (s->channels[i].kind == PS_PER_TOKEN)
+        if (c->kind == PS_LIST) {
+            shape.lists[shape.n_lists].at = shape.fixed;
+            shape.lists[shape.n_lists++].bytes = (uint32_t)ps_channel_bytes(c);
+        }
+        if (c->kind == PS_PER_TOKEN)
             shape.per_token += n;
         else
             shape.fixed += n;
@@ -294,19 +325,48 @@ uint64_t ps_payload_offset(const ps_schema *s, uint32_t channel,
                            uint32_t n_tok)
 {
     uint64_t offset = 0;
-    ps_kind kind;
+    bool per_token;
 
     if (channel >= s->n_channels)
         return 0;
-    kind = s->channels[channel].kind;
-    if (kind == PS_PER_SEQUENCE)
-        offset = (uint64_t)ps_schema_shape(s).per_token * n_tok;
-    else
+    per_token = s->channels[channel].kind == PS_PER_TOKEN;
+    if (per_token)
         offset = (uint64_t)ps_type_bytes(s->token_type) * n_tok;
+    else
+        offset = (uint64_t)ps_schema_shape(s).per_token * n_tok;
     for (uint32_t i = 0; i < channel; i++)
-        if (s->channels[i].kind == kind)
-            offset += (uint64_t)ps_channel_bytes(&s->channels[i]) *
-                      (kind == PS_PER_TOKEN ? n_tok : 1);
+        if ((s->channels[i].kind == PS_PER_TOKEN) == per_token)
+            offset += (uint64_t)ps_channel_fixed_bytes(&s->channels[i]) *
+                      (per_token ? n_tok : 1);
+    return offset;
+}
+
+uint64_t ps_payload_lists(const ps_schema *s, uint32_t n_tok,
+                          const void *payload)
+{
+    const ps_shape shape = ps_schema_shape(s);
+    const unsigned char *bytes = payload;
+
+    return ps_shape_lists(&shape,
+                          bytes + (uint64_t)shape.per_token * n_tok);
+}
+
+uint64_t ps_payload_list(const ps_schema *s, uint32_t channel, uint32_t n_tok,
+                         const void *payload, uint32_t *n)
+{
+    const unsigned char *bytes = payload;
+    uint64_t offset = ps_payload_bytes(s, n_tok);
+
+    *n = 0;
+    for (uint32_t i = 0; i <= channel && i < s->n_channels; i++) {
+        const ps_channel *c = &s->channels[i];
+
+        if (c->kind != PS_LIST)
+            continue;
+        *n = load_u32(bytes + ps_payload_offset(s, i, n_tok));
+        if (i < channel)
+            offset += (uint64_t)*n * ps_channel_bytes(c);
+    }
     return offset;
 }
 
@@ -347,7 +407,7 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
     if (count != one && (count == 0 || !is_count(count)))
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad vector length",
                        channel->name);
-    if (channel->kind < PS_PER_TOKEN || channel->kind > PS_PER_SEQUENCE)
+    if (!is_kind(channel->kind))
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad kind",
                        channel->name);
     return PS_OK;

@@ -8,6 +8,7 @@
 #ifndef LIB_FORMAT_SCHEMA_H
 #define LIB_FORMAT_SCHEMA_H
 
+#include "bytes.h"
 #include "packstream.h"
 
 /* Size of a channel table entry; see packstream(5), "Channel table". */
@@ -56,6 +57,15 @@ bool ps_type_is_float(ps_type type);
 /* True for a per-sequence channel of single values. */
 bool ps_channel_is_number(const ps_channel *channel);
 
+/* True if the elements of a list, or integers per sequence, can be summed. */
+bool ps_channel_has_budget(const ps_channel *channel);
+
+/*
+ * Size of what a channel has in the part of a payload that is the same for all
+ * sequences of equal length: an element, or the length of a list; bytes.
+ */
+uint32_t ps_channel_fixed_bytes(const ps_channel *channel);
+
 /* Loads an integer.  A negative one is extended to 64 bits. */
 uint64_t ps_integer_load(ps_type type, const unsigned char *from);
 
@@ -63,11 +73,20 @@ uint64_t ps_integer_load(ps_type type, const unsigned char *from);
 #define PS_INTEGER_BYTES 21
 void ps_integer_print(ps_type type, uint64_t value, char *text);
 
-/* Size of a payload of n tokens, in bytes: per_token * n + fixed. */
+/*
+ * Size of a payload of n tokens, in bytes: per_token * n + fixed, plus the
+ * elements of the lists.
+ */
 typedef struct ps_shape {
     uint32_t token_bytes; /* 2 or 4 */
     uint32_t per_token;   /* bytes per token, including per-token channels */
-    uint32_t fixed;       /* bytes of all per-sequence channels */
+    uint32_t fixed;       /* bytes of all per-sequence channels, and lengths of
+                             lists */
+    uint32_t n_lists;
+    struct {
+        uint32_t at;    /* offset of the length in the `fixed` bytes */
+        uint32_t bytes; /* size of an element */
+    } lists[PS_MAX_LISTS];
 } ps_shape;
 
 ps_shape ps_schema_shape(const ps_schema *schema);
@@ -75,6 +94,33 @@ ps_shape ps_schema_shape(const ps_schema *schema);
 static inline uint64_t ps_shape_bytes(const ps_shape *shape, uint32_t n_tok)
 {
     return (uint64_t)shape->per_token * n_tok + shape->fixed;
+}
+
+/*
+ * Bytes of the elements of all lists, whose lengths are in the `fixed` bytes at
+ * `fixed`.
+ */
+static inline uint64_t ps_shape_lists(const ps_shape *shape,
+                                      const unsigned char *fixed)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < shape->n_lists; i++)
+        sum += (uint64_t)load_u32(fixed + shape->lists[i].at) *
+               shape->lists[i].bytes;
+    return sum;
+}
+
+/* Size of a payload, of which the bytes before its lists are at `payload`. */
+static inline uint64_t ps_shape_all(const ps_shape *shape, uint32_t n_tok,
+                                    const unsigned char *payload)
+{
+    const uint64_t lists_at = ps_shape_bytes(shape, n_tok);
+
+    return shape->n_lists == 0
+               ? lists_at
+               : lists_at + ps_shape_lists(shape, payload + lists_at -
+                                                      shape->fixed);
 }
 
 /* Index of the first token >= vocab_size, or n_tok if there is none. */

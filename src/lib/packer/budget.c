@@ -27,6 +27,12 @@ static ps_result find_channel(const ps_schema *schema, const char *name,
         *channel = PS_BUDGET_ATTENTION;
         return PS_OK;
     }
+    for (uint32_t i = 0; i < schema->n_channels; i++)
+        if (schema->channels[i].kind == PS_LIST &&
+            strcmp(schema->channels[i].name, name) == 0) {
+            *channel = i;
+            return PS_OK;
+        }
     r = ps_schema_find(schema, name, "for a budget", channel, err);
     if (r != PS_OK)
         return r;
@@ -37,27 +43,62 @@ static ps_result find_channel(const ps_schema *schema, const char *name,
     return PS_OK;
 }
 
+/* Gives each list without a budget as many elements as tokens. */
+static ps_result add_lists(ps_settings *s, const ps_schema *schema,
+                           ps_error *err)
+{
+    ps_pack_info *info = &s->info;
+
+    for (uint32_t i = 0; i < schema->n_channels; i++) {
+        uint32_t k = 0;
+
+        if (schema->channels[i].kind != PS_LIST)
+            continue;
+        while (k < info->n_budgets && info->budgets[k].channel != i)
+            k++;
+        if (k < info->n_budgets)
+            continue;
+        if (k == PS_MAX_BUDGETS)
+            return ps_fail(err, PS_ERR_ARGUMENT,
+                           "no budget is left for the list '%s': the limit is "
+                           "%d budgets",
+                           schema->channels[i].name, PS_MAX_BUDGETS);
+        info->budgets[info->n_budgets++] =
+            (ps_budget){.channel = i, .limit = info->capacity};
+    }
+    return PS_OK;
+}
+
+/* Checks what cannot be combined with budgets, of which lists need one each. */
+static ps_result check_combination(const ps_packer_options *o, bool has_lists,
+                                   ps_error *err)
+{
+    const char *what = has_lists ? "lists" : "budgets";
+
+    if (o->policy != PS_POLICY_AUTO)
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s need policy auto, not %s",
+                       what, ps_policy_name(o->policy));
+    if (o->even_cost || o->learn_from != NULL)
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s cannot be combined with %s",
+                       what,
+                       o->even_cost ? "even_cost: use a budget for attention"
+                                    : "a histogram to learn from");
+    return PS_OK;
+}
+
 ps_result ps_budget_find(ps_settings *s, const ps_schema *schema,
                          const ps_packer_options *o, ps_error *err)
 {
+    ps_result r;
+
     if (o->n_budgets > PS_MAX_BUDGETS)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "%" PRIu32 " budgets, but the limit is %d",
                        o->n_budgets, PS_MAX_BUDGETS);
-    if (o->n_budgets > 0 && o->policy != PS_POLICY_AUTO)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "budgets need policy auto, not %s",
-                       ps_policy_name(o->policy));
-    if (o->n_budgets > 0 && (o->even_cost || o->learn_from != NULL))
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "budgets cannot be combined with %s",
-                       o->even_cost ? "even_cost: use a budget for attention"
-                                    : "a histogram to learn from");
     for (uint32_t i = 0; i < o->n_budgets; i++) {
         ps_budget *budget = &s->info.budgets[i];
-        ps_result r = find_channel(schema, o->budgets[i].name,
-                                   &budget->channel, err);
 
+        r = find_channel(schema, o->budgets[i].name, &budget->channel, err);
         if (r != PS_OK)
             return r;
         budget->limit = o->budgets[i].limit;
@@ -78,7 +119,10 @@ ps_result ps_budget_find(ps_settings *s, const ps_schema *schema,
                                o->budgets[i].name);
     }
     s->info.n_budgets = o->n_budgets;
-    return PS_OK;
+    r = add_lists(s, schema, err);
+    return r == PS_OK && s->info.n_budgets > 0
+               ? check_combination(o, s->shape.n_lists > 0, err)
+               : r;
 }
 
 static const ps_channel *channel_of(const ps_settings *s, uint32_t i)
@@ -86,11 +130,17 @@ static const ps_channel *channel_of(const ps_settings *s, uint32_t i)
     return &s->info.schema.channels[s->info.budgets[i].channel];
 }
 
+/* Type of the values that are summed: lengths, for a list. */
+static ps_type type_of(const ps_settings *s, uint32_t i)
+{
+    return channel_of(s, i)->kind == PS_LIST ? PS_U32 : channel_of(s, i)->type;
+}
+
 /* Value of the channel of budget `i`.  A negative value is returned as huge. */
 static uint64_t value_of(const ps_settings *s, const ps_sequence *sequence,
                          uint32_t i)
 {
-    return ps_integer_load(channel_of(s, i)->type,
+    return ps_integer_load(type_of(s, i),
                            ps_settings_at(s, sequence, s->used[i]));
 }
 
@@ -150,11 +200,12 @@ ps_result ps_budget_blame(const ps_settings *s, const ps_sequence *sequence,
         value = value_of(s, sequence, i);
         if (value <= s->info.budgets[i].limit)
             continue;
-        ps_integer_print(channel_of(s, i)->type, value, text);
+        ps_integer_print(type_of(s, i), value, text);
         return ps_fail(err, PS_ERR_RANGE,
-                       "record %" PRIu64 " at byte %" PRIu64 ": %s is %s, but "
+                       "record %" PRIu64 " at byte %" PRIu64 ": %s %s %s, but "
                        "a pack can hold 0 to %" PRIu64,
                        sequence->id, sequence->offset, channel_of(s, i)->name,
+                       channel_of(s, i)->kind == PS_LIST ? "has length" : "is",
                        text, s->info.budgets[i].limit);
     }
     if (n_tok <= s->info.capacity)

@@ -451,7 +451,10 @@ static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
     return PS_OK;
 }
 
-/* Checks and counts the sequence or piece that was loaded to a slot. */
+/*
+ * Checks and counts the sequence or piece that was loaded to a slot.  refill.c
+ * counts its lists.
+ */
 static bool count_piece(ps_packer *p, uint32_t slot)
 {
     const ps_held *h = &p->held[slot];
@@ -460,7 +463,7 @@ static bool count_piece(ps_packer *p, uint32_t slot)
     if (h->seq_off >= h->seq_len)
         return false;
     n_tok = ps_packer_length(p, slot);
-    p->bytes += ps_settings_store_bytes(&p->set, n_tok);
+    p->bytes += ps_settings_store_bytes(&p->set, n_tok, 0);
     return ps_settings_units(&p->set, n_tok) ==
            ps_engine_length(p->engine, slot);
 }

@@ -36,21 +36,59 @@ static size_t column_bytes(const ps_payload_column *column, uint32_t n_tok)
     return (size_t)column->bytes * (column->per_token ? n_tok : 1);
 }
 
+/* The elements of the lists in the payload of a whole sequence. */
+static const unsigned char *lists_of(const ps_packer *p, uint32_t seq_len,
+                                     const unsigned char *payload,
+                                     size_t *bytes)
+{
+    const uint64_t all = ps_shape_all(&p->set.shape, seq_len, payload);
+    const uint64_t lists_at = ps_shape_bytes(&p->set.shape, seq_len);
+
+    *bytes = (size_t)(all - lists_at);
+    return payload + lists_at;
+}
+
+uint64_t ps_packer_stored_lists(const ps_packer *p, ps_store_cursor cursor,
+                                uint32_t n_tok)
+{
+    const ps_shape *shape = &p->set.shape;
+    uint64_t bytes = 0;
+    uint32_t done = 0; /* of the fixed bytes */
+
+    for (uint32_t i = 0; i < shape->n_lists; i++) {
+        const uint64_t before = i > 0 ? 0 : (uint64_t)shape->per_token * n_tok;
+        unsigned char length[4];
+
+        ps_store_skip(p->store, &cursor,
+                      (size_t)(before + shape->lists[i].at - done));
+        ps_store_read(p->store, &cursor, length, sizeof length);
+        bytes += (uint64_t)load_u32(length) * shape->lists[i].bytes;
+        done = shape->lists[i].at + 4;
+    }
+    return bytes;
+}
+
 ps_result ps_packer_store(ps_packer *p, const ps_held_piece *piece,
                           const unsigned char *payload, ps_error *err)
 {
     const uint32_t n_tok = piece->n_tok;
+    const unsigned char *lists;
+    size_t bytes;
     ps_result r = PS_OK;
 
     if (n_tok == piece->seq_len)
-        return ps_store_append(p->store, piece->slot, payload,
-                               ps_settings_payload_bytes(&p->set, n_tok), err);
+        return ps_store_append(
+            p->store, piece->slot, payload,
+            (size_t)ps_shape_all(&p->set.shape, n_tok, payload), err);
     for (uint32_t l = 0; l < p->set.n_columns && r == PS_OK; l++)
         r = ps_store_append(p->store, piece->slot,
                             column_of(p, &p->set.columns[l], payload,
                                       piece->seq_off, piece->seq_len),
                             column_bytes(&p->set.columns[l], n_tok), err);
-    return r;
+    lists = lists_of(p, piece->seq_len, payload, &bytes);
+    return r == PS_OK && bytes > 0
+               ? ps_store_append(p->store, piece->slot, lists, bytes, err)
+               : r;
 }
 
 /*
@@ -71,15 +109,45 @@ static void copy_column(const ps_packer *p, uint32_t slot,
         memcpy(to, column_of(p, column, h->payload, h->seq_off, h->seq_len), n);
 }
 
-void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
-                   ps_store_cursor *cursor, unsigned char *payload)
+/*
+ * Copies the elements of one or more lists, all if the cursor of the store is
+ * after the columns.  *lists is the address of these elements if the payload is
+ * in a block; it is advanced.
+ */
+static void copy_lists(const ps_packer *p, uint32_t slot,
+                       ps_store_cursor *cursor, const unsigned char **lists,
+                       size_t n, unsigned char *to)
 {
+    if (n == 0)
+        return;
+    if (p->held[slot].block == NULL) {
+        ps_store_read(p->store, cursor, to, n);
+        return;
+    }
+    memcpy(to, *lists, n);
+    *lists += n;
+}
+
+size_t ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
+                     ps_store_cursor *cursor, unsigned char *payload)
+{
+    const ps_held *h = &p->held[piece->slot];
+    const size_t fixed = ps_settings_payload_bytes(&p->set, piece->n_tok);
+    const unsigned char *lists = NULL;
+    unsigned char *to = payload;
+    size_t bytes;
+
     for (uint32_t l = 0; l < p->set.n_columns; l++) {
         const ps_payload_column *column = &p->set.columns[l];
 
-        copy_column(p, piece->slot, cursor, column, piece->n_tok, payload);
-        payload += column_bytes(column, piece->n_tok);
+        copy_column(p, piece->slot, cursor, column, piece->n_tok, to);
+        to += column_bytes(column, piece->n_tok);
     }
+    if (h->block != NULL)
+        lists = lists_of(p, h->seq_len, h->payload, &bytes);
+    bytes = (size_t)ps_shape_all(&p->set.shape, piece->n_tok, payload) - fixed;
+    copy_lists(p, piece->slot, cursor, &lists, bytes, to);
+    return fixed + bytes;
 }
 
 ps_result ps_packer_report(const ps_packer *p, const ps_sequence *sequence,
@@ -111,13 +179,40 @@ static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
 }
 
 /*
- * Copies the payload of a piece to the end of a pack, and adds the piece.  In
- * the store, the cursor must be at that payload.
+ * Copies the lists of a piece, whose columns have been copied, to a pack.
+ * Returns their size in bytes.
  */
-static void add_to_pack(const ps_packer *p, uint32_t slot,
-                        ps_store_cursor *cursor, const ps_piece *piece,
-                        ps_pack_builder *pack)
+static uint64_t add_lists(const ps_packer *p, uint32_t slot,
+                          ps_store_cursor *cursor, ps_pack_builder *pack)
 {
+    const ps_held *h = &p->held[slot];
+    const unsigned char *lists = NULL;
+    uint64_t bytes = 0;
+    size_t all;
+
+    if (h->block != NULL)
+        lists = lists_of(p, h->seq_len, h->payload, &all);
+    for (uint32_t i = 0; i < p->set.shape.n_lists; i++) {
+        uint32_t n;
+        unsigned char *to = ps_pack_next_list(pack, i, &n);
+        const size_t size = (size_t)n * p->set.shape.lists[i].bytes;
+
+        copy_lists(p, slot, cursor, &lists, size, to);
+        bytes += size;
+    }
+    return bytes;
+}
+
+/*
+ * Copies the payload of a piece to the end of a pack, and adds the piece.  In
+ * the store, the cursor must be at that payload.  Returns the size of its
+ * lists in bytes.
+ */
+static uint64_t add_to_pack(const ps_packer *p, uint32_t slot,
+                            ps_store_cursor *cursor, const ps_piece *piece,
+                            ps_pack_builder *pack)
+{
+    uint64_t lists = 0;
     unsigned char *seq = ps_pack_next_sequence(pack);
 
     for (uint32_t l = 0; l < p->set.n_columns; l++) {
@@ -129,7 +224,10 @@ static void add_to_pack(const ps_packer *p, uint32_t slot,
 
         copy_column(p, slot, cursor, column, piece->n_tok, to + column->offset);
     }
+    if (p->set.shape.n_lists > 0)
+        lists = add_lists(p, slot, cursor, pack);
     ps_pack_add(pack, piece);
+    return lists;
 }
 
 /* Moves a piece from its slot to a pack. */
@@ -140,6 +238,7 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
                             .n_tok = ps_packer_length(p, slot),
                             .seq_off = h->seq_off,
                             .seq_len = h->seq_len};
+    uint64_t lists = 0;
 
     /* Fast path: most streams have no channels. */
     if (p->set.n_columns == 1 && h->block != NULL) {
@@ -151,7 +250,7 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
     } else {
         ps_store_cursor cursor = ps_store_start(p->store, slot);
 
-        add_to_pack(p, slot, &cursor, &piece, pack);
+        lists = add_to_pack(p, slot, &cursor, &piece, pack);
     }
     if (h->block == NULL)
         ps_store_clear(p->store, slot);
@@ -159,7 +258,7 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
         ps_block_release(h->block);
     h->block = NULL;
     if (p->set.options.max_bytes != 0)
-        p->bytes -= ps_settings_store_bytes(&p->set, piece.n_tok);
+        p->bytes -= ps_settings_store_bytes(&p->set, piece.n_tok, lists);
 }
 
 /* Moves the pieces of a group to a pack.  Returns the id of the last one. */
@@ -167,17 +266,18 @@ static uint64_t move_group(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
 {
     ps_store_cursor cursor = ps_store_start(p->store, slot);
     uint64_t bytes = 0;
+    uint64_t lists;
     ps_held_piece piece = {0};
 
     for (uint32_t i = 0; i < p->held[slot].seq_off; i++) {
         ps_store_read(p->store, &cursor, &piece, sizeof piece);
-        add_to_pack(p, slot, &cursor,
-                    &(ps_piece){.id = piece.id,
-                                .n_tok = piece.n_tok,
-                                .seq_off = piece.seq_off,
-                                .seq_len = piece.seq_len},
-                    pack);
-        bytes += ps_settings_piece_bytes(&p->set, piece.n_tok);
+        lists = add_to_pack(p, slot, &cursor,
+                            &(ps_piece){.id = piece.id,
+                                        .n_tok = piece.n_tok,
+                                        .seq_off = piece.seq_off,
+                                        .seq_len = piece.seq_len},
+                            pack);
+        bytes += ps_settings_piece_bytes(&p->set, piece.n_tok, lists);
     }
     ps_store_clear(p->store, slot);
     if (p->set.options.max_bytes != 0)

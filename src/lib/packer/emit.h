@@ -80,11 +80,18 @@ static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
 }
 
 /*
- * Copies the payload kept for a piece, column by column:
- * ps_settings_payload_bytes(&p->set, piece->n_tok) bytes.  In the store, the cursor
- * must be at that payload.
+ * Copies the payload kept for a piece, column by column and then the lists: at
+ * most ps_settings_max_payload bytes.  In the store, the cursor must be at that
+ * payload.  Returns its size.
  */
-void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
-                   ps_store_cursor *cursor, unsigned char *payload);
+size_t ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
+                     ps_store_cursor *cursor, unsigned char *payload);
+
+/*
+ * Bytes of the elements of all lists in a payload of `n_tok` tokens, which
+ * starts at the cursor.
+ */
+uint64_t ps_packer_stored_lists(const ps_packer *p, ps_store_cursor cursor,
+                                uint32_t n_tok);
 
 #endif

@@ -46,7 +46,8 @@ static ps_result append(ps_packer *p, const ps_sequence *sequence, uint32_t off,
     g->pieces++;
     g->n_tok += n_tok;
     g->units += ps_settings_units(&p->set, n_tok);
-    g->bytes += ps_settings_piece_bytes(&p->set, n_tok);
+    g->bytes += ps_settings_piece_bytes(&p->set, n_tok,
+                                        ps_settings_lists(&p->set, sequence));
     ps_budget_uses(&p->set, sequence, n_tok, uses);
     for (uint32_t i = 0; i < p->set.info.n_budgets; i++)
         g->uses[i] += uses[i];
@@ -125,7 +126,7 @@ static ps_result drop_collected(ps_packer *p, ps_error *err)
     const uint32_t slot = ps_packer_group_slot(p);
     ps_store_cursor cursor = ps_store_start(p->store, slot);
     unsigned char *payload =
-        malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
+        malloc(ps_settings_max_payload(&p->set));
     ps_result r = payload == NULL ? ps_fail_memory(err) : PS_OK;
 
     for (uint32_t i = 0; r == PS_OK && i < p->group.pieces; i++) {
@@ -137,7 +138,9 @@ static ps_result drop_collected(ps_packer *p, ps_error *err)
             .id = piece.id,
             .n_tok = piece.n_tok,
             .payload = payload,
-            .payload_bytes = ps_settings_payload_bytes(&p->set, piece.n_tok)};
+            .payload_bytes =
+                ps_settings_payload_bytes(&p->set, piece.n_tok) +
+                (size_t)ps_packer_stored_lists(p, cursor, piece.n_tok)};
         ps_store_read(p->store, &cursor, payload, sequence.payload_bytes);
         r = drop(p, &sequence, err);
     }
@@ -322,8 +325,10 @@ ps_held_piece *ps_group_list(const ps_packer *p, const uint32_t *slots,
 
             ps_store_read(p->store, &cursor, piece, sizeof *piece);
             piece->slot = places[i].slot;
-            ps_store_skip(p->store, &cursor,
-                          ps_settings_payload_bytes(&p->set, piece->n_tok));
+            ps_store_skip(
+                p->store, &cursor,
+                ps_settings_payload_bytes(&p->set, piece->n_tok) +
+                    (size_t)ps_packer_stored_lists(p, cursor, piece->n_tok));
         }
     }
     free(places);
@@ -418,7 +423,7 @@ static void load_pieces(ps_packer *p, ps_restorer *restorer, const place *at,
         load_piece(p, restorer, *n == 0 ? NULL : piece - 1, piece);
         n_tok += piece->n_tok;
         units += ps_settings_units(&p->set, piece->n_tok);
-        bytes += ps_settings_piece_bytes(&p->set, piece->n_tok);
+        bytes += ps_settings_piece_bytes(&p->set, piece->n_tok, 0);
         ++*n;
     }
     if (restorer->failed || n_tok != at->n_tok || units != at->units ||

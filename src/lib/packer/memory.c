@@ -54,8 +54,7 @@ static uint64_t start_bytes(const ps_settings *s)
     if (s->group != 0) {
         add(&stored, ps_settings_item_bytes(s));
         /* The payload of a sequence, while its group is dropped. */
-        add(&bytes, ps_mem_array(
-                        ps_settings_payload_bytes(s, s->info.capacity), 1));
+        add(&bytes, ps_mem_array(ps_settings_max_payload(s), 1));
     }
     add(&bytes, ps_store_bytes(slots, stored));
     /* Payloads can also be in the reader's blocks. */
@@ -120,7 +119,6 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
     if (pieces != 0)
         add(&bytes, ps_mem_array(pieces, sizeof(ps_held_piece)));
-    add(&bytes,
-        ps_mem_array(2, ps_settings_payload_bytes(&s, s.info.capacity)));
+    add(&bytes, ps_mem_array(2, ps_settings_max_payload(&s)));
     return bytes;
 }

@@ -337,8 +337,9 @@ static const ps_payload_column *column_of(const ps_settings *s,
     const ps_payload_column *column = s->columns;
 
     for (uint32_t i = 0; i < s->info.n_fields; i++)
-        if (fields[i].source == channel)
-            while (column->per_token || column->offset != fields[i].offset)
+        if (fields[i].source == channel &&
+            fields[i].channel.kind == PS_PER_SEQUENCE)
+            while (column->per_token || column->offset < fields[i].offset)
                 column++;
     return column;
 }
@@ -355,6 +356,13 @@ static void set_columns(ps_settings *s)
         s->used[i] = channel == PS_BUDGET_ATTENTION ? NULL
                                                     : column_of(s, channel);
     }
+    s->lists_bytes = 0;
+    for (uint32_t i = 0; i < s->info.n_fields; i++)
+        if (s->info.fields[i].channel.kind == PS_LIST)
+            s->lists_bytes += ps_channel_bytes(&s->info.fields[i].channel) *
+                              ps_field_places(&s->info,
+                                              &s->info.fields[i].channel,
+                                              s->info.fields[i].source);
     s->has_uses = s->topics != NULL || s->info.n_budgets > 0;
     s->longest = ps_budget_longest(s);
     s->piece = s->longest - s->longest % s->info.align;
@@ -431,9 +439,10 @@ uint64_t ps_settings_item_bytes(const ps_settings *s)
     const uint64_t piece = sizeof(ps_held_piece) + s->shape.fixed;
 
     if (s->group == 0)
-        return ps_settings_store_bytes(s, s->info.capacity);
+        return ps_settings_store_bytes(s, s->info.capacity, s->lists_bytes);
     /* Every sequence of the group may have only one token. */
-    return round_up(s->info.capacity * (s->shape.per_token + piece),
+    return round_up(s->info.capacity * (s->shape.per_token + piece) +
+                        s->lists_bytes,
                     PS_STORE_CHUNK_BYTES);
 }
 
@@ -556,8 +565,9 @@ uint64_t ps_settings_chunks(const ps_settings *s, uint64_t n, uint64_t packs)
     if (s->group != 0)
         bytes = ps_mem_times(packs, longest);
     /* Each payload wastes less than one chunk. */
-    bytes = ps_mem_sum(bytes, ps_mem_times(n, ps_settings_store_bytes(s, 0) +
-                                                  PS_STORE_CHUNK_BYTES));
+    bytes = ps_mem_sum(
+        bytes, ps_mem_times(n, ps_settings_store_bytes(s, 0, s->lists_bytes) +
+                                   PS_STORE_CHUNK_BYTES));
     return ps_mem_min(ps_mem_times(n, longest), bytes);
 }
 

@@ -35,6 +35,7 @@ typedef struct ps_settings {
     ps_shape shape;
     ps_payload_column columns[PS_MAX_FIELDS]; /* in payload order */
     uint32_t n_columns;
+    uint64_t lists_bytes; /* of all lists of a pack, at most */
     uint32_t group; /* 1 + index of the channel whose values are the groups; 0:
                        no groups */
     const ps_payload_column *by; /* the channel of `group`, or NULL */
@@ -109,28 +110,64 @@ uint64_t ps_settings_item_bytes(const ps_settings *s);
 /* Upper bound on the pieces in all groups of `n` items. */
 uint64_t ps_settings_pieces(const ps_settings *s, uint64_t n);
 
-/* Size of a payload in bytes, for at most PS_MAX_SEQUENCE_BYTES. */
+/*
+ * Size of a payload in bytes, without the elements of its lists, for at most
+ * PS_MAX_SEQUENCE_BYTES.
+ */
 static inline size_t ps_settings_payload_bytes(const ps_settings *s,
                                                uint32_t n_tok)
 {
     return (size_t)ps_shape_bytes(&s->shape, n_tok);
 }
 
-/* Size of a payload in the store, in bytes: whole chunks. */
-static inline uint64_t ps_settings_store_bytes(const ps_settings *s,
-                                               uint32_t n_tok)
+/* Maximum size of a payload that fits a pack, bytes. */
+static inline size_t ps_settings_max_payload(const ps_settings *s)
 {
-    return round_up(ps_shape_bytes(&s->shape, n_tok), PS_STORE_CHUNK_BYTES);
+    return ps_settings_payload_bytes(s, s->info.capacity) +
+           (size_t)s->lists_bytes;
+}
+
+/*
+ * Size of a payload in the store, with `lists` bytes of elements of lists, in
+ * bytes: whole chunks.
+ */
+static inline uint64_t ps_settings_store_bytes(const ps_settings *s,
+                                               uint32_t n_tok, uint64_t lists)
+{
+    return round_up(ps_shape_bytes(&s->shape, n_tok) + lists,
+                    PS_STORE_CHUNK_BYTES);
 }
 
 /* Size, in bytes, of a piece of a group in the store; see group.h. */
 static inline uint64_t ps_settings_piece_bytes(const ps_settings *s,
-                                               uint32_t n_tok)
+                                               uint32_t n_tok, uint64_t lists)
 {
-    return sizeof(ps_held_piece) + ps_shape_bytes(&s->shape, n_tok);
+    return sizeof(ps_held_piece) + ps_shape_bytes(&s->shape, n_tok) + lists;
 }
 
-/* Address of the value of a per-sequence channel. */
+/* Bytes of the elements of all lists of a sequence. */
+static inline uint64_t ps_settings_lists(const ps_settings *s,
+                                         const ps_sequence *sequence)
+{
+    return s->shape.n_lists == 0
+               ? 0
+               : ps_shape_lists(&s->shape,
+                                sequence->payload + (size_t)s->shape.per_token *
+                                                        sequence->n_tok);
+}
+
+/* True if a sequence has as many bytes as its length and its lists need. */
+static inline bool ps_settings_is_payload(const ps_settings *s,
+                                          const ps_sequence *sequence)
+{
+    return sequence->payload != NULL &&
+           sequence->payload_bytes >=
+               ps_shape_bytes(&s->shape, sequence->n_tok) &&
+           sequence->payload_bytes ==
+               ps_shape_all(&s->shape, sequence->n_tok, sequence->payload);
+}
+
+/* Address of the value of a per-sequence channel, or the length of a list. */
 static inline const unsigned char *
 ps_settings_at(const ps_settings *s, const ps_sequence *sequence,
                const ps_payload_column *column)

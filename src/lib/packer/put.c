@@ -47,8 +47,11 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
     ps_result r = PS_OK;
 
     if (p->set.options.max_bytes != 0)
-        r = ps_packer_make_room(p, ps_settings_store_bytes(&p->set, n_tok),
-                                err);
+        r = ps_packer_make_room(
+            p,
+            ps_settings_store_bytes(&p->set, n_tok,
+                                    ps_settings_lists(&p->set, sequence)),
+            err);
     if (r != PS_OK)
         return r;
     slot = p->set.has_uses ? admit_using(p, sequence, n_tok, units)
@@ -148,8 +151,7 @@ static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
 static ps_result check_payload(const ps_packer *p,
                                const ps_sequence *sequence, ps_error *err)
 {
-    const uint64_t bytes = ps_shape_bytes(&p->set.shape, sequence->n_tok);
-    bool is_right = sequence->payload_bytes == bytes;
+    bool is_right = ps_settings_is_payload(&p->set, sequence);
 
     if (sequence->payload == NULL)
         is_right = p->set.by == NULL &&
@@ -162,11 +164,13 @@ static ps_result check_payload(const ps_packer *p,
                        "sequence %" PRIu64 " has %" PRIu32 " tokens but no "
                        "payload",
                        sequence->id, sequence->n_tok);
-    if (sequence->payload != NULL && bytes > PS_MAX_SEQUENCE_BYTES)
+    if (sequence->payload != NULL &&
+        sequence->payload_bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "sequence %" PRIu64 " has %" PRIu64 " bytes, but the "
-                       "limit is %" PRIu32,
-                       sequence->id, bytes, PS_MAX_SEQUENCE_BYTES);
+                       "sequence %" PRIu64 " has %zu bytes, but the limit is "
+                       "%" PRIu32,
+                       sequence->id, sequence->payload_bytes,
+                       PS_MAX_SEQUENCE_BYTES);
     return PS_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "format/digest.h"
+#include "packer/budget.h"
 #include "packer/emit.h"
 #include "packer/group.h"
 #include "packer/refill.h"
@@ -25,6 +26,9 @@ struct ps_refill {
     uint64_t hash;         /* of the payloads so far */
     uint64_t wanted;       /* of all payloads */
     ps_store_cursor cursor; /* in the group of piece `at` */
+    uint64_t bytes; /* of the pieces so far in the slot of piece `at`, without
+                       their lists */
+    uint64_t lists; /* bytes of the elements of their lists */
 };
 
 static int compare_pieces(const void *a, const void *b)
@@ -66,22 +70,20 @@ static uint64_t chain(const ps_packer *p, const ps_held_piece *pieces,
                       unsigned char *payload, uint64_t before)
 {
     const ps_held_piece *piece = &pieces[i];
+    size_t n;
 
     if (i == 0 || pieces[i - 1].slot != piece->slot)
         *cursor = ps_store_start(p->store, piece->slot);
     if (p->set.by != NULL)
         ps_store_skip(p->store, cursor, sizeof *piece);
-    ps_packer_get(p, piece, cursor, payload);
-    return ps_token_digest(
-        before, piece->n_tok,
-        ps_hash(payload, ps_settings_payload_bytes(&p->set, piece->n_tok)));
+    n = ps_packer_get(p, piece, cursor, payload);
+    return ps_token_digest(before, piece->n_tok, ps_hash(payload, n));
 }
 
 ps_result ps_refill_hash(const ps_packer *p, const ps_held_piece *pieces,
                          uint32_t n, uint64_t *hash, ps_error *err)
 {
-    unsigned char *payload =
-        malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
+    unsigned char *payload = malloc(ps_settings_max_payload(&p->set));
     ps_store_cursor cursor;
 
     *hash = 0;
@@ -118,6 +120,29 @@ static ps_result fail_input_changed(const ps_packer *p, uint64_t id,
                    id < p->totals.input_sequences ? id : 0);
 }
 
+/*
+ * Counts the lists of a piece, which the state does not have.  Slots take whole
+ * chunks, so they are counted at the last piece of the slot.
+ */
+static void count_lists(ps_packer *p, const ps_held_piece *piece,
+                        uint64_t lists)
+{
+    ps_refill *f = p->refill;
+
+    f->bytes += p->set.by == NULL
+                    ? ps_settings_payload_bytes(&p->set, piece->n_tok)
+                    : ps_settings_piece_bytes(&p->set, piece->n_tok, 0);
+    f->lists += lists;
+    if (f->at < f->n && f->pieces[f->at].slot == piece->slot)
+        return;
+    if (p->set.by != NULL && piece->slot == ps_packer_group_slot(p))
+        p->group.bytes += f->lists;
+    else
+        p->bytes += round_up(f->bytes + f->lists, PS_STORE_CHUNK_BYTES) -
+                    round_up(f->bytes, PS_STORE_CHUNK_BYTES);
+    f->bytes = f->lists = 0;
+}
+
 /* Restores the payloads of a sequence's held pieces. */
 static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
                            ps_error *err)
@@ -128,17 +153,16 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
 
     if (f->at == f->n || f->pieces[f->at].id != sequence->id)
         return PS_OK;
-    payload = malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
+    payload = malloc(ps_settings_max_payload(&p->set));
     if (payload == NULL)
         return ps_fail_memory(err);
     while (r == PS_OK && f->at < f->n &&
            f->pieces[f->at].id == sequence->id) {
         const ps_held_piece *piece = &f->pieces[f->at];
 
-        if (sequence->payload == NULL ||
-            piece->seq_len != sequence->n_tok ||
-            sequence->payload_bytes !=
-                ps_settings_payload_bytes(&p->set, sequence->n_tok))
+        if (piece->seq_len != sequence->n_tok ||
+            !ps_settings_is_payload(&p->set, sequence) ||
+            !ps_budget_allows(&p->set, sequence))
             r = fail_input_changed(p, sequence->id, err);
         else
             r = p->set.by == NULL
@@ -147,6 +171,8 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
         if (r == PS_OK)
             f->hash = chain(p, f->pieces, f->at++, &f->cursor, payload,
                             f->hash);
+        if (r == PS_OK && p->set.shape.n_lists > 0)
+            count_lists(p, piece, ps_settings_lists(&p->set, sequence));
     }
     free(payload);
     return r;

@@ -135,7 +135,7 @@ static ps_result add_entries(ps_histogram *h, const unsigned char *entry,
 
 /*
  * True if the sequences counted by END, plus any number of flush records, can
- * fill the `bytes` between the header and LENGTHS.
+ * fill the `bytes` between the header and LENGTHS.  Lists can have any length.
  */
 static bool fits(const ps_schema *schema, uint64_t bytes,
                  const ps_token_end *sums)
@@ -149,6 +149,8 @@ static bool fits(const ps_schema *schema, uint64_t bytes,
     bytes -= sums->sequences * fixed;
     if (sums->tokens > bytes / each)
         return false;
+    if (shape.n_lists > 0)
+        return true;
     return (bytes - sums->tokens * each) % PS_TOKEN_CONTROL_BYTES == 0;
 }
 

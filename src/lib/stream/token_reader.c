@@ -360,15 +360,15 @@ static void leave_pending(ps_token_reader *r, bool outside,
     r->pending = true;
     r->outside = outside;
     r->done = 4;
+    r->lists = 0;
     *sequence = r->record;
 }
 
-/* Reads the payload of r->record, which starts after `before` bytes. */
-static ps_result read_payload(ps_token_reader *r, size_t before,
-                              ps_sequence *sequence, ps_error *err)
+/* Peeks at `bytes` of the payload of r->record, after `before` bytes. */
+static ps_result peek_payload(ps_token_reader *r, size_t before,
+                              uint64_t bytes, const unsigned char **data,
+                              ps_error *err)
 {
-    uint64_t bytes = ps_shape_bytes(&r->shape, r->record.n_tok);
-    const unsigned char *data;
     size_t got;
     ps_result result;
 
@@ -378,12 +378,26 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
                        "but the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
                        bytes, r->max_bytes);
-    result = ps_input_peek(r->input, before + (size_t)bytes, &data, &got,
-                           err);
+    result = ps_input_peek(r->input, before + (size_t)bytes, data, &got, err);
+    if (result == PS_OK && got < before + bytes)
+        result = truncated(r, got + 4 - before, bytes + 4, err);
+    return result;
+}
+
+/* Reads the payload of r->record, which starts after `before` bytes. */
+static ps_result read_payload(ps_token_reader *r, size_t before,
+                              ps_sequence *sequence, ps_error *err)
+{
+    uint64_t bytes = ps_shape_bytes(&r->shape, r->record.n_tok);
+    const unsigned char *data;
+    ps_result result = peek_payload(r, before, bytes, &data, err);
+
+    if (result == PS_OK && r->shape.n_lists > 0) {
+        bytes = ps_shape_all(&r->shape, r->record.n_tok, data + before);
+        result = peek_payload(r, before, bytes, &data, err);
+    }
     if (result != PS_OK)
         return result;
-    if (got < before + bytes)
-        return truncated(r, got + 4 - before, bytes + 4, err);
     result = check_tokens(r, data + before, 0, r->record.n_tok, err);
     if (result != PS_OK) {
         if (!r->pending)
@@ -440,17 +454,25 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
 {
     const uint64_t tokens_end =
         4 + (uint64_t)r->shape.token_bytes * r->record.n_tok;
-    const uint64_t end = 4 + ps_shape_bytes(&r->shape, r->record.n_tok);
+    const uint64_t lists_at = 4 + ps_shape_bytes(&r->shape, r->record.n_tok);
+    const uint64_t values_at = lists_at - r->shape.fixed;
+    uint64_t end = lists_at + r->lists;
 
     if (!r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
     if (r->schema.framed && r->done == 4)
         (void)XXH3_64bits_reset(r->skip_hash);
     while (r->done < end) {
-        /* Read either tokens or the bytes after the last token. */
+        /* Read tokens, their channels, all values, or lists. */
         const bool are_tokens = r->done < tokens_end;
-        const uint64_t left = (are_tokens ? tokens_end : end) - r->done;
-        const size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;
+        const bool are_values = r->done == values_at;
+        const uint64_t part_end = are_tokens              ? tokens_end
+                                  : r->done < values_at ? values_at
+                                  : are_values          ? lists_at
+                                                        : end;
+        const uint64_t left = part_end - r->done;
+        const size_t want =
+            left < SKIP_BYTES || are_values ? (size_t)left : SKIP_BYTES;
         const unsigned char *data;
         size_t got;
         ps_result result = ps_input_peek(r->input, want, &data, &got, err);
@@ -467,6 +489,10 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
             return result;
         if (r->schema.framed)
             ps_hash_update(r->skip_hash, data, want);
+        if (are_values) {
+            r->lists = ps_shape_lists(&r->shape, data);
+            end = lists_at + r->lists;
+        }
         ps_input_take(r->input, want);
         r->done += want;
     }

@@ -55,6 +55,7 @@ struct ps_token_reader {
     bool pending;
     bool outside;            /* a token outside the vocabulary was reported */
     uint64_t done;           /* bytes consumed, including the count */
+    uint64_t lists;          /* bytes of its lists, once its values are read */
     XXH3_state_t *skip_hash; /* hash of skipped bytes, or of LENGTHS so far */
 
     ps_lengths lengths;        /* the part of LENGTHS that was read */
@@ -89,6 +90,8 @@ static inline bool ps_token_reader_is_ready(const ps_token_reader *r,
         return false;
     n_tok = load_u32(in->at);
     bytes = ps_shape_bytes(&r->shape, n_tok);
+    if (r->shape.n_lists > 0 && bytes <= in->left - 4)
+        bytes = ps_shape_all(&r->shape, n_tok, in->at + 4);
     return n_tok > 0 && n_tok <= max_tokens && bytes <= r->max_bytes &&
            bytes <= in->left - 4 &&
            (r->vocab_size == 0 ||
@@ -147,7 +150,8 @@ static inline ps_result ps_token_reader_take_ready(ps_token_reader *r,
     const uint32_t n_tok = load_u32(r->input->at);
 
     return ps_token_reader_take(r, r->input->taken, n_tok, 4,
-                                (size_t)ps_shape_bytes(&r->shape, n_tok),
+                                (size_t)ps_shape_all(&r->shape, n_tok,
+                                                     r->input->at + 4),
                                 sequence, err);
 }
 

@@ -134,7 +134,7 @@ ps_result ps_token_writer_set_lengths(ps_token_writer *w, const void *record,
 ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                               const void *payload, ps_error *err)
 {
-    uint64_t bytes = ps_shape_bytes(&w->shape, n_tok);
+    uint64_t bytes;
     unsigned char count[4];
     ps_result r = PS_OK;
 
@@ -142,6 +142,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        w->finished ? "the stream has ended"
                                    : "a sequence must have tokens");
+    bytes = ps_shape_all(&w->shape, n_tok, payload);
     if (bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
                        "a sequence has %" PRIu64 " bytes, but the limit is "

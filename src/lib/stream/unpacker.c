@@ -87,7 +87,7 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
                          .seq_off = piece.seq_off,
                          .seq_len = piece.seq_len,
                          .n_tok = piece.n_tok};
-    copy->payload_bytes = (size_t)ps_shape_bytes(&u->shape, piece.n_tok);
+    copy->payload_bytes = (size_t)ps_pack_payload_bytes(u->info, pack, i);
     copy->payload = malloc(copy->payload_bytes);
     if (copy->payload == NULL)
         return ps_fail_memory(err);
@@ -105,7 +105,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
-    const uint64_t bytes = ps_shape_bytes(&u->shape, piece.n_tok) +
+    const uint64_t bytes = ps_pack_payload_bytes(u->info, pack, i) +
                            (u->heap.count + 1) * sizeof(ps_waiting);
     const char *fault = NULL;
     ps_waiting item;
@@ -189,10 +189,19 @@ static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
                    first->id, first->seq_len);
 }
 
-/* Per-sequence values of a payload, which follow its per-token values. */
+/*
+ * Per-sequence values and lists of a payload, which follow its per-token
+ * values.
+ */
 static unsigned char *values_of(const ps_unpacker *u, const ps_waiting *piece)
 {
     return piece->payload + (uint64_t)u->shape.per_token * piece->n_tok;
+}
+
+static size_t values_bytes(const ps_unpacker *u, const ps_waiting *piece)
+{
+    return piece->payload_bytes -
+           (size_t)u->shape.per_token * piece->n_tok;
 }
 
 /* Copies the columns of a piece to their positions in the whole payload. */
@@ -208,7 +217,7 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
                    piece->payload + (uint64_t)column->before * piece->n_tok,
                    (size_t)piece->n_tok * column->bytes);
     }
-    memcpy(values_of(u, whole), values_of(u, piece), u->shape.fixed);
+    memcpy(values_of(u, whole), values_of(u, piece), values_bytes(u, piece));
 }
 
 /*
@@ -230,7 +239,8 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
         return bad_pieces(first, err);
 
     whole->n_tok = first->seq_len;
-    whole->payload_bytes = (size_t)ps_shape_bytes(&u->shape, whole->n_tok);
+    whole->payload_bytes =
+        (size_t)u->shape.per_token * whole->n_tok + values_bytes(u, first);
     whole->payload = malloc(whole->payload_bytes);
     if (whole->payload == NULL)
         return ps_fail_memory(err);
@@ -245,8 +255,9 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
             free(whole->payload);
             return bad_pieces(first, err);
         }
-        if (memcmp(values_of(u, top), values_of(u, first),
-                   u->shape.fixed) != 0) {
+        if (values_bytes(u, top) != values_bytes(u, first) ||
+            memcmp(values_of(u, top), values_of(u, first),
+                   values_bytes(u, first)) != 0) {
             free(whole->payload);
             return ps_fail(err, PS_ERR_CORRUPT,
                            "the pieces of sequence %" PRIu64
