@@ -89,8 +89,9 @@ static ps_result fill_payload(payload *p, const ps_schema *schema,
     to = p->bytes;
     for (uint32_t k = 0; k <= schema->n_channels; k++) {
         const ps_channel *channel = k == 0 ? NULL : &schema->channels[k - 1];
-        const size_t bytes = ps_type_bytes(channel == NULL ? schema->token_type
-                                                           : channel->type);
+        const size_t bytes = channel == NULL
+                                 ? ps_type_bytes(schema->token_type)
+                                 : ps_channel_bytes(channel);
         const bool per_sequence =
             channel != NULL && channel->kind == PS_PER_SEQUENCE;
         const size_t n = per_sequence ? 1 : n_tok;

@@ -51,7 +51,8 @@ def header_of(info: Any) -> Header:
     versions."""
     counts = (info.n_packs, info.n_sequences, info.n_tokens)
     fields = [Field(ffi.string(f.channel.name).decode(), f.channel.type,
-                    f.channel.kind, f.offset, f.channel.fill)
+                    f.channel.kind, f.offset, f.channel.fill,
+                    f.channel.count or 1)
               for f in info.fields[0:info.n_fields]]
     for field in fields:
         if field.name in RESERVED:

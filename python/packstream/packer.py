@@ -169,7 +169,7 @@ class Packer:
         if self._finished:
             raise ValueError("this packer has finished")
         given = sequence if isinstance(sequence, Columns) \
-            else self.schema.columns([sequence])
+            else self.schema.columns([sequence], self._next[0])
         columns = self.schema.prepare(given, self._next[0])
         if (self._options.overlong == lib.PS_OVERLONG_ERROR and
                 self._options.policy != lib.PS_POLICY_CONCAT):

@@ -10,11 +10,12 @@
 A batch maps names to the arrays of S packs: tokens and per-token channels [S,
 L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
 channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
-n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in `header`,
-or the maximum number of sequences in a pack of the batch if the header has
-None, as in some pipes.  `sequences` has the rows of all sequences, pack after
-pack, as in the stream.  views.py computes the other arrays.  Both modules need
-only numpy.
+n_tok, max_seqlen and sum_len_sq of the packs [S].  A channel of vectors of N
+values has one dimension more: [S, L, N] or [S, D, N].  D is the depth in
+`header`, or the maximum number of sequences in a pack of the batch if the
+header has None, as in some pipes.  `sequences` has the rows of all sequences,
+pack after pack, as in the stream.  views.py computes the other arrays.  Both
+modules need only numpy.
 
 A reader checks the header, the blocks, the index and END, and checks the
 position, counts and sequences of each pack before it returns the pack.
@@ -65,6 +66,7 @@ MAX_FIELDS = 28
 ATTENTION = "attention"         # name of the budget of squared lengths
 MAX_SEQUENCES = 1 << 20         # maximum in a pack
 MAX_ROW_BYTES = 1 << 28         # maximum size of a pack's row
+MAX_VECTOR = 16384              # maximum number of values of a vector
 UNKNOWN = 2**64 - 1
 BLOCK = struct.Struct("<4I6Q")  # head of a block
 BLOCK_MAGIC = 0x42534b50
@@ -194,7 +196,16 @@ class Field(NamedTuple):
     type: int                   # index into TYPES
     kind: int                   # PER_TOKEN or PER_SEQUENCE
     offset: int                 # offset in the row, in bytes
-    fill: int
+    fill: int                   # each value of unused elements
+    count: int = 1              # values of a vector; 1: a single value
+
+
+def format_of(field: Field, capacity: int) -> Any:
+    """Returns the type of a field and, unless it is a single value, its
+    shape."""
+    shape = (capacity,) * (field.kind == PER_TOKEN) + \
+        (field.count,) * (field.count > 1)
+    return (TYPES[field.type], shape) if shape else TYPES[field.type]
 
 
 def layouts(fields: Sequence[Field], capacity: int,
@@ -206,9 +217,7 @@ def layouts(fields: Sequence[Field], capacity: int,
         own = [field for field in fields if field.kind == kind]
         found.append({
             "names": [field.name for field in own],
-            "formats": [(TYPES[field.type], (capacity,))
-                        if kind == PER_TOKEN else TYPES[field.type]
-                        for field in own],
+            "formats": [format_of(field, capacity) for field in own],
             "offsets": [field.offset for field in own], "itemsize": size})
     return found
 
@@ -234,13 +243,14 @@ def read_fields(data: bytes, at: int, capacity: int,
         match = FIELD_NAME.fullmatch(name)
         need(match and 1 <= number < len(TYPES), at,
              "entry %d of its field table has a bad name or type" % i)
-        field = Field(match[1].decode(), number, kind, offset, fill)
+        field = Field(match[1].decode(), number, kind, offset, fill, count)
         width = np.dtype(TYPES[number]).itemsize
-        size = width * (capacity if kind == PER_TOKEN else 1)
+        size = width * count * (capacity if kind == PER_TOKEN else 1)
+        need(1 <= count <= MAX_VECTOR, at, "its field table has '%s' with "
+             "vectors of %d values" % (field.name, count))
         need(field.name not in names, at,
              "its field table has '%s' twice" % field.name)
-        need(kind in (PER_TOKEN, PER_SEQUENCE) and count == 1 and
-             offset % width == 0 and
+        need(kind in (PER_TOKEN, PER_SEQUENCE) and offset % width == 0 and
              ends[kind - 1] <= offset <= sizes[kind - 1] - size, at,
              "its field table has '%s' in the wrong place" % field.name)
         names.add(field.name)
@@ -255,9 +265,9 @@ def read_dtypes(data: bytes, at: int, capacity: int,
     table, and the fills of a sequence row.  The text in the header must agree
     with the table, but is never evaluated."""
     fields = read_fields(data, at, capacity, sizes)
-    found = {field.name: field[1:4] for field in fields}
-    wanted = {"tokens": (2 if data[120] == 2 else 3, PER_TOKEN, 0)}
-    wanted.update((name, (number, PER_SEQUENCE, offset))
+    found = {field.name: (*field[1:4], field.count) for field in fields}
+    wanted = {"tokens": (2 if data[120] == 2 else 3, PER_TOKEN, 0, 1)}
+    wanted.update((name, (number, PER_SEQUENCE, offset, 1))
                   for name, (number, offset) in OWN.items()
                   if name in found or offset < 16)
     for name, what in wanted.items():
@@ -303,7 +313,10 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
     need(1 <= capacity <= 1 << 24 and capacity % align == 0 and
          depth <= min(capacity // align, MAX_SEQUENCES) and
          0 < row_bytes <= MAX_ROW_BYTES and row_bytes % 8 == 0 and
-         16 <= seq_bytes <= 8 * MAX_FIELDS and seq_bytes % 8 == 0 and
+         16 <= seq_bytes <= 8 * MAX_FIELDS * MAX_VECTOR and
+         seq_bytes % 8 == 0 and min(depth or capacity // align,
+                                    MAX_SEQUENCES) *
+         seq_bytes <= MAX_ROW_BYTES and
          block_packs in (1 << i for i in range(17)) and
          block_bytes <= 3 * MAX_ROW_BYTES and data[120] in (2, 4), at,
          "sizes out of range")
@@ -324,8 +337,8 @@ def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
     if data[122] == 0:
         return None
     name = source_name(data, data[122])
-    need(name in sequence.names, at,
-         "it groups by a channel that is not there")
+    need(name in sequence.names and not sequence[name].shape, at,
+         "it groups by a channel that is not there, or has vectors")
     return name
 
 
@@ -417,7 +430,9 @@ class Run:
         pack.  A small array is computed only once for all batches of
         `whole`."""
         whole, depth = self.whole, header.depth
-        if whole is None or not depth or depth * len(whole) > CHUNK_BYTES >> 3:
+        size = header.sequence[name].itemsize if name != "cu" else 4
+        if whole is None or not depth or \
+                depth * len(whole) * size > CHUNK_BYTES:
             return self.pad(name, header)
         if name not in whole.made:
             whole.made[name] = whole.pad(name, header)
@@ -431,7 +446,8 @@ class Run:
         used = np.arange(depth) < n_seq[:, None]
         fill = UNKNOWN if name == "seq_id" else header.fills[
             header.sequence.names.index(name)]
-        found = np.empty(used.shape, sequences[name].dtype)
+        found = np.empty(used.shape + sequences[name].shape[1:],
+                         sequences[name].dtype)
         found[:] = np.frombuffer(fill.to_bytes(8, "little"), found.dtype, 1)
         found[used] = sequences[name]
         return found

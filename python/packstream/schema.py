@@ -6,23 +6,27 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import re
 from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
-                    Sequence, Union)
+                    Sequence, Tuple, Union)
 
 import numpy as np
 
 from packstream.library import check, ffi, lib, new_error
-from packstream.packs import SPECIALS
+from packstream.packs import MAX_VECTOR, SPECIALS
 
 # Types of elements: numpy's names, and numbers as in packstream.h
 TYPES = {"u1": 1, "u2": 2, "u4": 3, "u8": 4, "i4": 5, "i8": 6, "f4": 7,
          "f8": 8}
 LABELS = {None: 0, "aligned": 1, "shifted": 2}
+VECTOR = re.compile(r"(.*)\[([0-9]{1,9})\]")    # float32[80]
 
 
 class Channel(NamedTuple):
     """Values that accompany the tokens: one per token, or one per sequence.
-    `fill` is the value in padding."""
+    `fill` is the value in padding.  A dtype such as "float32[80]", or
+    numpy.dtype(("f4", 80)), is a vector of 80 values per token or sequence;
+    all values of a vector in padding are `fill`."""
     dtype: Any
     fill: float = 0
     per: str = "token"
@@ -47,6 +51,21 @@ class Columns(NamedTuple):
 
 
 Channels = Mapping[str, Union[Channel, str, type, np.dtype]]
+
+
+def element_type(dtype: Any) -> Tuple[np.dtype, Tuple[int, ...]]:
+    """Returns the type of an element's values, and its shape: () for a single
+    value, (N,) for a vector."""
+    match = VECTOR.fullmatch(dtype) if isinstance(dtype, str) else None
+    dtype, shape = (np.dtype(match[1]), (int(match[2]),)) if match else \
+        (np.dtype(dtype).base, np.dtype(dtype).shape)
+    if len(shape) > 1:
+        raise ValueError("elements of shape %s, but a vector has one "
+                         "dimension" % (shape,))
+    if shape and not 2 <= shape[0] <= MAX_VECTOR:
+        raise ValueError("vectors of %d values, but the limits are 2 and %d"
+                         % (*shape, MAX_VECTOR))
+    return dtype, shape
 
 
 def type_code(dtype: Any) -> str:
@@ -85,6 +104,7 @@ class Schema:
             raise ValueError("there can be %d channels, not %d"
                              % (lib.PS_MAX_CHANNELS, len(self.channels)))
         self.dtypes = {"tokens": np.dtype(type_code(dtype)).newbyteorder("<")}
+        self.shapes: Dict[str, Tuple[int, ...]] = {"tokens": ()}
         self.vocab_size = vocab_size
         self.native = ffi.new("ps_schema *")
         self.native[0] = lib.ps_schema_raw(TYPES[type_code(dtype)])
@@ -104,8 +124,10 @@ class Schema:
         check(lib.ps_schema_check(self.native, err), err)
 
     def _set_channel(self, native: Any, name: str, channel: Channel) -> None:
-        code = type_code(channel.dtype)
+        base, shape = element_type(channel.dtype)
+        code = type_code(base)
         dtype = self.dtypes[name] = np.dtype(code).newbyteorder("<")
+        self.shapes[name] = shape
         if channel.per not in ("token", "sequence"):
             raise ValueError("a channel has values per 'token' or per "
                              "'sequence'")
@@ -115,14 +137,16 @@ class Schema:
                              % (name, lib.PS_NAME_BYTES - 1))
         native.name = encoded
         native.type = TYPES[code]
+        native.count = shape[0] if shape else 0
         native.kind = (lib.PS_PER_TOKEN if channel.per == "token"
                        else lib.PS_PER_SEQUENCE)
         native.fill = int.from_bytes(
             cast(np.array([channel.fill]), dtype,
                  lambda at: "fill").tobytes(), "little")
 
-    def columns(self, sequences: Sequence[Any]) -> Columns:
-        """Converts sequences, which are arrays or mappings, to columns."""
+    def columns(self, sequences: Sequence[Any], number: int = 0) -> Columns:
+        """Converts sequences, which are arrays or mappings, to columns.
+        `number` is the number of the first sequence, for errors."""
         rows = [one if isinstance(one, Mapping) else {"tokens": one}
                 for one in sequences]
         names = rows[0].keys()
@@ -131,22 +155,47 @@ class Schema:
                              % ", ".join(self.dtypes))
         values, due = {}, []
         for name in sorted(names, key="tokens".__ne__):     # tokens first
+            arrays = [self._array(row[name], name, number + i)
+                      for i, row in enumerate(rows)]
             if name in self.channels and \
                     self.channels[name].per == "sequence":
-                values[name] = np.array([as_array(row[name], name)
-                                         for row in rows])
+                values[name] = np.array(arrays)
                 continue
-            arrays = [as_array(row[name], name) for row in rows]
             values[name] = np.concatenate(arrays) if len(arrays) > 1 \
                 else arrays[0]
-            lengths = [array.size for array in arrays]
+            lengths = [len(array) if self.shapes.get(name) else array.size
+                       for array in arrays]
             if name == "tokens":
                 due = lengths
             elif lengths != due:
                 i = next(i for i, n in enumerate(due) if n != lengths[i])
-                raise ValueError("%s: %d values for %d tokens"
-                                 % (name, lengths[i], due[i]))
+                raise ValueError("sequence %d: %s: %d %s for %d tokens" % (
+                    number + i, name, lengths[i], "vectors"
+                    if self.shapes.get(name) else "values", due[i]))
         return Columns(np.cumsum([0] + due), values)
+
+    def _array(self, values: Any, name: str, number: int) -> np.ndarray:
+        """Converts the values of a sequence to an array.  Checks the length of
+        vectors."""
+        shape = self.shapes.get(name)
+        if not shape:
+            return as_array(values, name)
+        where = "sequence %d: %s" % (number, name)
+        try:
+            array = as_array(values, where)
+        except ValueError as problem:
+            if isinstance(values, np.ma.MaskedArray):
+                raise
+            raise ValueError("%s: vectors of different lengths, expected %d "
+                             "values each" % (where, *shape)) from problem
+        per_token = self.channels[name].per == "token"
+        if per_token and array.shape == (0,):
+            return array.reshape(0, *shape)
+        if array.shape[per_token:] != shape:
+            raise ValueError("%s: shape %s, expected (%s%d%s)" % (
+                where, array.shape, "tokens, " * per_token, *shape,
+                "," * (not per_token)))
+        return array
 
     def without_empty(self, columns: Columns) -> Columns:
         """Returns the sequences that have tokens."""
@@ -176,12 +225,15 @@ class Schema:
             per_sequence = (name != "tokens" and
                             self.channels[name].per == "sequence")
             due = len(columns) if per_sequence else int(offsets[-1])
-            if array.ndim != 1 or (len(array) != due if per_sequence
-                                   else len(array) < due):
-                raise ValueError("%s: shape %s, expected (%d,)"
-                                 % (columns.where(name), array.shape, due))
+            shape = self.shapes[name]
+            if array.ndim != 1 + len(shape) or array.shape[1:] != shape or (
+                    len(array) != due if per_sequence else len(array) < due):
+                raise ValueError("%s: shape %s, expected %s" % (
+                    columns.where(name), array.shape, (due, *shape)))
 
             def where(at: Optional[int]) -> str:
+                if at is not None:
+                    at //= shape[0] if shape else 1
                 return columns.where(name, at if per_sequence or at is None
                                      else sequence_of(offsets, at), number)
             values[name] = cast(array[:due], dtype, where)
@@ -213,8 +265,8 @@ def sequence_of(offsets: np.ndarray, at: int) -> int:
 def cast(array: np.ndarray, dtype: np.dtype,
          where: Callable[[Optional[int]], str]) -> np.ndarray:
     """Converts an array to a contiguous array of another type, which must be
-    able to hold all values.  In an error, where(i) names value i, and
-    where(None) names the array."""
+    able to hold all values.  In an error, where(i) names value i of the
+    flattened array, and where(None) names the array."""
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.size == 0:

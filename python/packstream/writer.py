@@ -182,11 +182,12 @@ class TokenWriter:
 
     def write(self, sequence: Union[Any, Columns]) -> None:
         """Writes a sequence: an array of tokens, a mapping of names to tokens
-        and channels, or many sequences as Columns."""
+        and channels, or many sequences as Columns.  In a mapping, a channel of
+        vectors is an array [tokens, N], or [N] if it is per sequence."""
         if self._writer is None:
             raise ValueError("this writer is closed")
         if not isinstance(sequence, Columns):
-            sequence = self.schema.columns([sequence])
+            sequence = self.schema.columns([sequence], self._written)
         columns = self.schema.prepare(sequence, self._written)
         empty = (columns.offsets[1:] == columns.offsets[:-1])
         if empty.any():

@@ -29,7 +29,7 @@ if os.environ.get("WITHOUT_XXHASH"):
 import numpy as np
 
 import packstream
-from packstream import packs as pure
+from packstream import packs as pure, views
 from packstream.library import lib
 from packformat import hash_of
 from python_naive import raises
@@ -825,6 +825,125 @@ def forked(plain):
     stop.set()
     thread.join()
     assert statuses == [0] * 8
+
+
+# ---------------------------------------------------------------------
+# Channels of vectors
+
+VECTORS = {"frames": packstream.Channel("float32[5]", -1),
+           "boxes": np.dtype(("u2", 4)), "one": "uint8",
+           "vector": packstream.Channel("f8[3]", 2, "sequence")}
+
+
+def vectors_of(n=300, longest=24):
+    rng = np.random.default_rng(2)
+    return [{"tokens": rng.integers(0, 999, length),
+             "frames": rng.random((length, 5), np.float32),
+             "boxes": rng.integers(0, 9, (length, 4)).tolist(),
+             "one": np.full(length, i % 7), "vector": rng.random(3)}
+            for i, length in enumerate(rng.integers(1, longest + 1, n))]
+
+
+def check_vectors(batches, given):
+    """Each sequence has its vectors, and the rest of a row its fill."""
+    found = 0
+    for batch in batches:
+        rows, capacity = batch["tokens"].shape
+        assert batch["frames"].shape == (rows, capacity, 5)
+        assert batch["boxes"].shape == (rows, capacity, 4)
+        assert batch["vector"].shape == batch["seq_id"].shape + (3,)
+        for row in range(rows):
+            n = batch["n_seq"][row]
+            for k in range(n):
+                own = slice(*batch["cu"][row][k:k + 2])
+                one = given[batch["seq_id"][row][k]]
+                for name in ("tokens", "frames", "boxes", "one"):
+                    assert np.array_equal(batch[name][row][own], one[name])
+                assert np.array_equal(batch["vector"][row][k], one["vector"])
+                found += 1
+            assert (batch["vector"][row][n:] == 2).all()
+            assert (batch["frames"][row][own.stop:] == -1).all()
+            assert (batch["boxes"][row][own.stop:] == 0).all()
+        assert views.compact(batch, "frames").shape == (
+            batch["n_tok"].sum(), 5)
+        assert np.array_equal(views.per_sequence(batch, "vector"),
+                              batch.sequences["vector"])
+    assert found == len(given)
+
+
+def vectors(program):
+    """A writer and the program, and a packer: the same packs, for readers with
+    the extension and without."""
+    given = vectors_of()
+    offsets = np.cumsum([0] + [len(one["tokens"]) for one in given])
+    columns = packstream.Columns(offsets, {
+        name: np.array([one[name] for one in given]) if name == "vector"
+        else np.concatenate([one[name] for one in given])
+        for name in given[0]})
+    for way in ("one", "columns"):
+        with packstream.TokenWriter("v.tok", dtype="u4",
+                                    channels=VECTORS) as out:
+            for one in given if way == "one" else [columns]:
+                out.write(one)
+        subprocess.run([program, "-q", "-L24", "-d5", "-o", "v.pks",
+                        "v.tok"], check=True)
+        wanted = packstream.open("v.pks")
+        check_vectors([wanted[:]], given)
+        p = packstream.Packer(24, depth=5, channels=VECTORS)
+        batches = list(p.pack(given if way == "one" else [columns], 3))
+        check_vectors(batches, given)
+        check_vectors(pure.PackFile("v.pks").batches(7), given)
+        pack = packstream.open("v.pks")[1]
+        assert pack["frames"].shape == (24, 5)
+        assert np.array_equal(pure.stack([pack])["vector"],
+                              wanted[1:2]["vector"])
+        assert p.header.row == wanted.header.row
+        os.unlink("v.pks")
+    p = packstream.Packer(24, channels=VECTORS)
+    p.put({**given[0], "tokens": [], "frames": [], "boxes": [], "one": []})
+    check_vectors(p.pack(given[:1]), {1: given[0]})
+    vectors_refused(given[0])
+
+
+def vectors_refused(one):
+    for channel, why in (("f4[1]", "vectors of 1 values"),
+                         ("f4[0]", "vectors of 0 values"),
+                         ("f4[16385]", "vectors of 16385 values"),
+                         ("f2[3]", "elements are"),
+                         (np.dtype(("f4", (2, 3))), "one dimension")):
+        raises(ValueError, why, packstream.Packer, 8, channels={"x": channel})
+    with packstream.TokenWriter("r.tok", dtype="u4", channels=VECTORS) as out:
+        out.write(one)
+        size, n = os.path.getsize("r.tok.new"), len(one["tokens"])
+        for name, value, why in (
+                ("frames", np.ones((n, 4)),
+                 "frames: shape (%d, 4), expected (tokens, 5)" % n),
+                ("frames", np.ones(n), "expected (tokens, 5)"),
+                ("frames", np.ones((n + 1, 5)),
+                 "frames: %d vectors for %d tokens" % (n + 1, n)),
+                ("frames", [[1.0] * 4] + [[1.0] * 5] * (n - 1),
+                 "vectors of different lengths, expected 5"),
+                ("boxes", [[70000, 1, 2, 3]] * n, "70000 does not fit uint16"),
+                ("one", np.ones((n, 2)), "%d values for" % (2 * n)),
+                ("vector", [1, 2], "vector: shape (2,), expected (3,)"),
+                ("vector", np.ones((1, 3)), "expected (3,)"),
+                ("vector", 1.5, "expected (3,)")):
+            raises(ValueError, why, out.write, {**one, name: value})
+            raises(ValueError, "sequence 1: " + name, out.write,
+                   {**one, name: value})
+        out.flush()
+        flushed = os.path.getsize("r.tok.new")
+        out.flush()
+        assert size <= flushed == os.path.getsize("r.tok.new")
+        out.write(one)
+    p = packstream.Packer(24, channels=VECTORS)
+    raises(ValueError, "sequence 1: frames: shape", list, p.pack(
+        [one, {**one, "frames": np.ones((3, 2))}]))
+    assert len(p.finish()["tokens"]) == 1
+    for option in ({"group": "vector"}, {"by": "vector"},
+                   {"budget": {"boxes": 3}}):
+        raises(ValueError, "", packstream.Packer, 24, channels=VECTORS,
+               **option)
 
 
 # ---------------------------------------------------------------------

@@ -766,8 +766,9 @@ def tables(path):
             entry(2, 28, "I", 0), entry(2, 28, "I", 10),
             entry(2, 28, "I", 12), entry(3, 28, "I", 8),
             entry(3, 28, "I", 16), entry(3, 28, "I", 2**32 - 4),
-            entry(0, 32, "I", 0), entry(1, 32, "I", 0),
-            entry(1, 32, "I", 2), entry(1, 32, "I", 2**32 - 1)):
+            entry(0, 32, "I", 0), entry(1, 32, "I", 0), entry(0, 32, "I", 2),
+            entry(1, 32, "I", 2), entry(3, 32, "I", 2),
+            entry(3, 32, "I", 16385), entry(1, 32, "I", 2**32 - 1)):
         refused_both(bad, "table", 0, verify=False)
     # A later version may write anything there; it is not needed.
     later = poked(data[:2048] + b"'M8[1s/0]'".ljust(2040, b"\0") +

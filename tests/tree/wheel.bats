@@ -153,6 +153,10 @@ print(packstream.__version__)'
     check packer_lost
 }
 
+@test "channels of vectors, from writers and packers to readers" {
+    check vectors "$(program packstream)"
+}
+
 @test "a packer refuses invalid sequences" {
     check packer_refuses
     check masked_refused
