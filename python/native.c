@@ -70,6 +70,33 @@ typedef struct payload {
     size_t capacity;
 } payload;
 
+/*
+ * Appends sequence i's elements of all columns of one kind, in the order of the
+ * schema.  Returns the end.
+ */
+static unsigned char *fill_columns(unsigned char *to, const ps_schema *schema,
+                                   const psn_columns *c, int64_t i,
+                                   uint32_t n_tok, ps_kind kind)
+{
+    const ps_channel tokens = {.type = schema->token_type,
+                               .kind = PS_PER_TOKEN};
+    const bool per_token = kind == PS_PER_TOKEN;
+
+    for (uint32_t k = 0; k <= schema->n_channels; k++) {
+        const ps_channel *channel =
+            k == 0 ? &tokens : &schema->channels[k - 1];
+        const size_t bytes = ps_channel_bytes(channel);
+        const size_t first = (size_t)(per_token ? c->offsets[i] : i);
+        const size_t size = bytes * (per_token ? n_tok : 1);
+
+        if (channel->kind != kind)
+            continue;
+        memcpy(to, c->columns[k] + bytes * first, size);
+        to += size;
+    }
+    return to;
+}
+
 /* Fills in the payload of sequence i, which has n_tok tokens. */
 static ps_result fill_payload(payload *p, const ps_schema *schema,
                               const psn_columns *c, int64_t i, uint32_t n_tok,
@@ -86,21 +113,8 @@ static ps_result fill_payload(payload *p, const ps_schema *schema,
         p->capacity = 2 * (size_t)size;
     }
     p->size = (size_t)size;
-    to = p->bytes;
-    for (uint32_t k = 0; k <= schema->n_channels; k++) {
-        const ps_channel *channel = k == 0 ? NULL : &schema->channels[k - 1];
-        const size_t bytes = channel == NULL
-                                 ? ps_type_bytes(schema->token_type)
-                                 : ps_channel_bytes(channel);
-        const bool per_sequence =
-            channel != NULL && channel->kind == PS_PER_SEQUENCE;
-        const size_t n = per_sequence ? 1 : n_tok;
-
-        memcpy(to, c->columns[k] +
-                       bytes * (size_t)(per_sequence ? i : c->offsets[i]),
-               bytes * n);
-        to += bytes * n;
-    }
+    to = fill_columns(p->bytes, schema, c, i, n_tok, PS_PER_TOKEN);
+    (void)fill_columns(to, schema, c, i, n_tok, PS_PER_SEQUENCE);
     return PS_OK;
 }
 

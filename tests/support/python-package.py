@@ -35,8 +35,8 @@ from packformat import hash_of
 from python_naive import raises
 
 CHANNELS = {"labels": packstream.Channel("int32", -100),
-            "weight": packstream.Channel("f4", 0.5),
-            "source": packstream.Channel("uint32", 7, "sequence")}
+            "source": packstream.Channel("uint32", 7, "sequence"),
+            "weight": packstream.Channel("f4", 0.5)}
 
 
 def sequences(n=500, longest=64, vocab=60000, seed=1):
