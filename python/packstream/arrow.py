@@ -14,7 +14,8 @@ import contextlib
 import json
 import os
 import re
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
+                    Optional, Sequence)
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +31,67 @@ CHANNEL = re.compile("[A-Za-z][A-Za-z0-9_]{0,22}")
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 
-def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
+class Elements(NamedTuple):
+    """The values that a column has for each token or for each sequence."""
+    kind: pa.DataType           # of a value
+    per: str                    # "token" or "sequence"
+    count: Optional[int] = None     # values of a vector; None: single values
+    is_known: bool = True       # False if only the data have the count
+
+
+def storage_type(kind: pa.DataType) -> pa.DataType:
+    """Returns the type in which an extension type, such as Array2D of
+    datasets, is stored."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def storage(column: Any) -> Any:
+    return column.storage if isinstance(column.type, pa.BaseExtensionType) \
+        else column
+
+
+def elements_of(kind: pa.DataType, tokens: pa.DataType) -> Elements:
+    """Returns the elements of a column of this type; `tokens` is the type of
+    the column of tokens.  Lists of a fixed size are vectors per sequence,
+    unless the lists of tokens have the same fixed size."""
+    kind, tokens = storage_type(kind), storage_type(tokens)
+    if not is_list(kind):
+        return Elements(kind, "sequence")
+    inner = storage_type(kind.value_type)
+    if is_list(inner):
+        fixed = pa.types.is_fixed_size_list(inner)
+        return Elements(inner.value_type, "token",
+                        inner.list_size if fixed else None, fixed)
+    if not pa.types.is_fixed_size_list(kind) or (
+            pa.types.is_fixed_size_list(tokens) and
+            tokens.list_size == kind.list_size):
+        return Elements(inner, "token")
+    return Elements(inner, "sequence", kind.list_size)
+
+
+def vector_length(columns: Iterable[pa.Array]) -> int:
+    """Returns the length of the first vector in columns of lists of vectors, or
+    1 if there is none."""
+    for column in columns:
+        lengths = storage(storage(column).flatten()).value_lengths()
+        for length in lengths.drop_null()[:1].to_pylist():
+            return length
+    return 1
+
+
+def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0,
+               count: Optional[int] = None) -> tuple:
     """Returns the offsets (int64, from 0) and the values of an array of lists,
-    without a copy of the values.  Errors name the row; `row` is the number of
-    the first list."""
+    without a copy of the values.  The elements of the lists are numbers, or
+    vectors of `count` values.  Errors name the row; `row` is the number of the
+    first list."""
+    column = storage(column)
     kind = column.type
     if not is_list(kind):
         raise ValueError("%s: a column of %s, expected lists of numbers"
                          % (printable(name), printable(kind)))
-    check_numeric(kind.value_type, name)
+    if count is None:
+        check_numeric(kind.value_type, name)
     column.validate(full=True)      # Arrow does not check a file's offsets
     if column.null_count:
         raise ValueError("row %d: %s: the list is missing"
@@ -54,8 +107,42 @@ def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
         offsets = column.offsets.to_numpy().astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     offsets -= first
-    return offsets, numbers(column.values.slice(first, last - first), name,
-                            lambda i: row + sequence_of(offsets, i))
+
+    def row_of(i: int) -> int:
+        return row + sequence_of(offsets, i)
+    values = column.values.slice(first, last - first)
+    return offsets, numbers(values, name, row_of) if count is None else \
+        vectors(values, name, count, row_of)
+
+
+def vectors(column: pa.Array, name: str, count: int,
+            row_of: Callable[[int], int] = int) -> np.ndarray:
+    """Converts an array of lists of `count` numbers to [n, count], or to [n] if
+    count is 1.  `row_of(i)` is the row of list i, for errors."""
+    column = storage(column)
+    kind = column.type
+    if not is_list(kind):
+        raise ValueError("%s: values of %s, expected lists of %d"
+                         % (printable(name), printable(kind), count))
+    check_numeric(kind.value_type, name)
+    column.validate(full=True)
+    if column.null_count:
+        raise ValueError("row %d: %s: a vector is missing" % (
+            row_of(first_null(column)), printable(name)))
+    if pa.types.is_fixed_size_list(kind):
+        lengths = np.full(min(len(column), 1), kind.list_size)
+        first = column.offset * kind.list_size
+    else:
+        offsets = column.offsets.to_numpy().astype(np.int64)
+        lengths, first = np.diff(offsets), int(offsets[0])
+    wrong = lengths != count
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError("row %d: %s: a vector of %d values, expected %d" % (
+            row_of(i), printable(name), lengths[i], count))
+    values = numbers(column.values.slice(first, len(column) * count), name,
+                     lambda i: row_of(i // count))
+    return values.reshape(-1, count) if count > 1 else values
 
 
 def first_null(array: pa.Array) -> int:
@@ -99,11 +186,18 @@ def numpy_type(kind: pa.DataType, name: str) -> np.dtype:
     return numbers(pa.array([], kind), name).dtype
 
 
-def dtype_of(kind: pa.DataType, name: str) -> np.dtype:
-    """Returns the type of a channel for values of this type."""
+def dtype_of(kind: pa.DataType, name: str,
+             count: Optional[int] = None) -> np.dtype:
+    """Returns the type of a channel for values of this type, or for vectors of
+    `count` such values."""
     dtype = numpy_type(kind, name)
     code = "%s%d" % (dtype.kind, dtype.itemsize)
-    return np.dtype(WIDER.get(code, code))
+    dtype = np.dtype(WIDER.get(code, code))
+    if count in (None, 1):
+        return dtype
+    if count == 0:
+        raise ValueError("%s: vectors without values" % printable(name))
+    return np.dtype((dtype, (count,)))
 
 
 def unpadded(offsets: np.ndarray, mask: pa.Array, row: int) -> tuple:
@@ -331,6 +425,7 @@ class ArrowSequences:
         self.files = [file for file in map(file_of, self._source.parts)
                       if file is not None]
         self.channels: Dict[str, Channel] = {}
+        self._counts: Dict[str, Optional[int]] = {}     # as in Elements
         with naming(next(iter(self.files), None)):
             schema = self._source.schema
             check_columns(schema.names, tokens, ignore)
@@ -341,8 +436,9 @@ class ArrowSequences:
         """Returns the columns that can be channels, except those in
         `ignore`."""
         found = []
+        tokens = schema.field(self.tokens).type
         for field in schema:
-            kind = field.type.value_type if is_list(field.type) else field.type
+            kind = elements_of(field.type, tokens).kind
             if field.name in (self.tokens, TOKENS, MASK, *ignore):
                 continue
             usable = is_number(kind) and CHANNEL.fullmatch(field.name)
@@ -354,12 +450,26 @@ class ArrowSequences:
         check_columns(schema.names, self.tokens, channels)
         self._masked = MASK in schema.names and self.tokens != MASK
         for name in channels:
-            kind = schema.field(name).type
-            per = "token" if is_list(kind) else "sequence"
+            elements = elements_of(schema.field(name).type,
+                                   schema.field(self.tokens).type)
+            count = elements.count if elements.is_known \
+                else self._length_in_data(name)
             fill = fills.get(name, -100 if name == "labels" else 0)
             self.channels[name] = Channel(
-                dtype_of(kind.value_type if is_list(kind) else kind, name),
-                fill, per)
+                dtype_of(elements.kind, name, count), fill, elements.per)
+            self._counts[name] = count
+
+    def _length_in_data(self, name: str) -> int:
+        """Returns the length of the first vector of a column."""
+        for part in self._source.parts:
+            if isinstance(part, pa.RecordBatchReader):
+                raise ValueError("%s: only the data have the length of its "
+                                 "vectors, and they can be read once: cast its "
+                                 "inner lists to a fixed size"
+                                 % printable(name))
+        return vector_length(
+            batch.column(0) for part in self._source.parts
+            for batch in self._source.batches(part, [name]))
 
     def __iter__(self) -> Iterator[Columns]:
         names, total = [self.tokens, *self.channels], 0
@@ -383,11 +493,14 @@ class ArrowSequences:
         offsets, values = list_parts(batch.column(0), self.tokens, row)
         found = {"tokens": values}
         for i, (name, channel) in enumerate(self.channels.items(), 1):
+            count = self._counts[name]
             if channel.per == "sequence":
-                found[name] = numbers(batch.column(i), name,
-                                      lambda i: row + i)
+                found[name] = numbers(
+                    batch.column(i), name, lambda i: row + i) \
+                    if count is None else vectors(
+                        batch.column(i), name, count, lambda i: row + i)
                 continue
-            other, found[name] = list_parts(batch.column(i), name, row)
+            other, found[name] = list_parts(batch.column(i), name, row, count)
             check_lengths(offsets, other, name, row)
         return self._unpadded(Rows(offsets, found), batch, row)
 
@@ -429,6 +542,11 @@ def from_arrow(source: Any, tokens: str = TOKENS,
     row; None means all numeric columns that are not in `ignore`.  `fills` maps
     columns to their values in padding, by default -100 for labels and 0 for
     others.
+
+    In lists of lists, such as Array2D of datasets, the inner lists are vectors,
+    one per token, and all have the same length.  Lists of a fixed size are
+    vectors too, one per row, unless the lists of tokens have the same fixed
+    size.
 
     Zeros in a column attention_mask mark padding, which is removed; zeros
     between ones raise ValueError."""

@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from packstream.arrow import (MASK, TOKENS, check_columns, check_lengths,
-                              check_transform, first_null, is_list, is_number,
-                              list_parts, numpy_type, unpadded)
+                              check_transform, elements_of, first_null,
+                              is_list, is_number, list_parts, numpy_type,
+                              storage_type, unpadded, vector_length)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import ATTENTION, PackError, printable
@@ -96,17 +97,31 @@ def cut_rows(rows: Pieces, capacity: int, overlong: str,
 
 
 class Lists:
-    """A column of lists, as one array of values per chunk."""
+    """A column of lists of numbers or of vectors, as one array of values per
+    chunk.  `packed` is the type of the packed column."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
-        self.name, self.type = name, column.type
+        self.name, kind = name, storage_type(column.type)
+        self.element = storage_type(kind.value_type)
+        self.packed = pa.large_list(self.element) \
+            if pa.types.is_large_list(kind) else pa.list_(self.element)
+        count, value = None, self.element
+        if is_list(value):
+            count = value.list_size if pa.types.is_fixed_size_list(value) \
+                else vector_length(column.chunks)
+            if count == 0:
+                raise ValueError("%s: vectors without values"
+                                 % printable(name))
+            value = value.value_type
+        self.value, self.count = value, count or 1
         parts, row = [], 0
         for chunk in column.chunks:
-            parts.append(list_parts(chunk, name, row))
+            parts.append(list_parts(chunk, name, row, count))
             row += len(chunk)
         self.offsets = [offsets for offsets, _ in parts]
         self.values = [np.ascontiguousarray(values) for _, values in parts]
-        self.dtype = numpy_type(column.type.value_type, name)
+        self.dtype = numpy_type(value, name)
+        self.element_bytes = self.count * self.dtype.itemsize
         self._arrays = ffi.new("unsigned char const *[]",
                                max(len(self.values), 1))
         self._kept = [ffi.from_buffer("unsigned char[]", values)
@@ -120,25 +135,41 @@ class Lists:
         with values in `memory`."""
         lib.psn_gather(
             ffi.from_buffer("unsigned char[]", memory, True), self._arrays,
-            self.dtype.itemsize,
+            self.element_bytes,
             *(ffi.from_buffer("int64_t[]", a) for a in pieces[:3]),
             len(pieces.lengths))
-        n = int(offsets[-1])
+        n = int(offsets[-1]) * self.count
         if self.dtype == np.bool_:      # numpy has bytes, Arrow has bits
             values = pa.array(np.frombuffer(memory, np.bool_, n))
         else:
-            values = pa.Array.from_buffers(self.type.value_type, n,
-                                           [None, memory])
-        return lists_of(offsets, values, self.type)
+            values = pa.Array.from_buffers(self.value, n, [None, memory])
+        return lists_of(offsets, self._nested(values), self.packed)
+
+    def _nested(self, values: pa.Array) -> pa.Array:
+        """Returns the values as vectors, if the column has vectors."""
+        kind, n = self.element, len(values) // self.count
+        if not is_list(kind):
+            return values
+        buffers: List[Any] = [None]
+        if not pa.types.is_fixed_size_list(kind):
+            wide = pa.types.is_large_list(kind)
+            if len(values) >= 1 << 31 and not wide:
+                raise ValueError("%s: more than 2^31 values in a batch of "
+                                 "packs" % printable(self.name))
+            buffers.append(pa.py_buffer(np.arange(
+                n + 1, dtype=np.int64 if wide else np.int32) * self.count))
+        return pa.Array.from_buffers(kind, n, buffers, children=[values])
 
 
 class Scalars:
-    """A column with one value per row, a number or a string.  A packed row has
-    a list of these values, one per sequence."""
+    """A column with one value per row: a number, a string, or a vector, which
+    is a list of a fixed size.  A packed row has a list of these values, one per
+    sequence."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         column.validate(full=True)
         self.name, self.type = name, column.type
+        self.packed = pa.list_(column.type)
         self.values = column.combine_chunks()
 
     def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
@@ -148,7 +179,11 @@ class Scalars:
         if values.null_count:       # allowed in rows that are not packed
             raise ValueError("row %d: %s: a value is missing" % (
                 pieces.rows[first_null(values)], printable(self.name)))
-        return lists_of(offsets, values, pa.list_(self.type))
+        if is_list(self.type) and values.flatten().null_count:
+            raise ValueError("row %d: %s: a value is missing" % (
+                pieces.rows[first_null(values.flatten()) //
+                            self.type.list_size], printable(self.name)))
+        return lists_of(offsets, values, self.packed)
 
 
 class Labels:
@@ -184,13 +219,6 @@ def lists_of(offsets: np.ndarray, values: pa.Array,
 
 def is_string(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def packed_type(kind: pa.DataType) -> pa.DataType:
-    """Returns the type of a packed column: lists of its values."""
-    if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_type)
-    return pa.list_(kind.value_type if is_list(kind) else kind)
 
 
 def group_rows(pieces: Pieces, values: np.ndarray, name: str, capacity: int,
@@ -317,15 +345,18 @@ class Memory:
 def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
                    schema: pa.Schema, memory: Memory,
                    labels: Optional[Labels]) -> Iterator[pa.RecordBatch]:
-    """Yields the packs as rows, about BATCH_VALUES tokens at a time."""
+    """Yields the packs as rows, about BATCH_VALUES values of the largest column
+    at a time."""
     pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
     bounds = np.append(0, plan.ends)        # ends of packs, in pieces
     begins = tokens[bounds]                 # starts of packs, in tokens
     lengths = pieces.lengths.astype(np.int32)
+    most = BATCH_VALUES // max(column.count for column in columns
+                               if isinstance(column, Lists))
     first = 0
     while first < len(plan.ends):
-        last = int(np.searchsorted(begins, begins[first] + BATCH_VALUES,
+        last = int(np.searchsorted(begins, begins[first] + most,
                                    "right")) - 1
         last = max(last, first + 1)
         own = slice(bounds[first], bounds[last])
@@ -348,7 +379,7 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
             made[column.name] = column.gather(here, begun) \
                 if isinstance(column, Scalars) else column.gather(
                     here, edges, memory.take(column.name, int(edges[-1]) *
-                                             column.dtype.itemsize))
+                                             column.element_bytes))
         if labels:
             made["labels"] = labels.make(made, here, edges)
         yield pa.record_batch([made[name] for name in schema.names],
@@ -372,8 +403,10 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
             raise ValueError("there is a column %s already: are these packs?"
                              % name)
         kind = table.schema.field(name).type
-        if not is_list(kind) and (name == tokens or not (
-                is_number(kind) or strings and is_string(kind))):
+        elements = elements_of(kind, table.schema.field(tokens).type)
+        if elements.per == "sequence" and (name == tokens or not (
+                is_number(elements.kind) or
+                elements.count is None and strings and is_string(kind))):
             raise ValueError(
                 "%s: a column of %s cannot be packed; list the columns to pack "
                 "with columns=" % (printable(name), printable(kind)))
@@ -385,7 +418,9 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
     masks = [name for name in MASKS if name in table.column_names]
     labels = None if "labels" in table.column_names or not masks \
         else Labels(tokens, masks)
-    columns = [(Lists if is_list(column.type) else Scalars)(name, column)
+    kind_of_tokens = table.schema.field(tokens).type
+    columns = [(Lists if elements_of(column.type, kind_of_tokens).per == "token"
+                else Scalars)(name, column)
                for name, column in zip(table.column_names, table.columns)]
     lists = [column for column in columns if isinstance(column, Lists)]
     own = next(column for column in lists if column.name == tokens)
@@ -406,7 +441,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                           "what the budget for attention allows,")
     else:
         by = next((c for c in columns
-                   if isinstance(c, Scalars) and c.name == group), None)
+                   if isinstance(c, Scalars) and c.name == group and
+                   not is_list(c.type)), None)
         if by is None:
             raise ValueError("group: there is no column %s with a value per "
                              "row" % printable(group))
@@ -420,8 +456,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
     if budget:
         pieces, starts, uses = budget_rows(pieces, starts, columns, budget,
                                            overlong)
-    fields = [pa.field(column.name, packed_type(column.type))
-              for column in columns]
+    fields = [pa.field(column.name, column.packed) for column in columns]
     if labels:
         fields.append(pa.field("labels", pa.large_list(pa.int64())))
     if position_ids:
@@ -448,7 +483,9 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     A column has either lists as long as the tokens, such as labels or masks,
     or one number per row, such as a score.  A packed row has a list of these
     numbers, of the same type, one per sequence; all parts of a split row have
-    the row's number.  `columns` names the columns to pack, by default all.
+    the row's number.  A vector can replace a number: lists of lists have a
+    vector per token, and lists of a fixed size are a vector per row, as for
+    from_arrow.  `columns` names the columns to pack, by default all.
     Columns of strings, such as row ids, are packed like numbers if named.
 
     If there is a column attention_mask, its zeros are padding, which is

@@ -24,6 +24,13 @@ from packstream.packs import printable
 SOME_ROWS = 1 << 10
 
 
+def arrow_value(value: Any) -> Any:
+    """Returns an array of two dimensions as a list of arrays, which pyarrow can
+    convert."""
+    return list(value) if isinstance(value, np.ndarray) and value.ndim == 2 \
+        else value
+
+
 class Loaded:
     """Yields rows, which are mappings of arrays and numbers, as record
     batches.  The first row determines the columns."""
@@ -47,7 +54,7 @@ class Loaded:
                     if name not in row:
                         raise ValueError("row %d: no %s"
                                          % (number, printable(name)))
-                    column.append(row[name])
+                    column.append(arrow_value(row[name]))
             yield pa.record_batch({
                 name: pa.array(column, schema and schema.field(name).type)
                 for name, column in columns.items()})

@@ -28,7 +28,8 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     """Returns a batch.  "tokens" (from the column input_ids or tokens) and
     other columns with a value per token are arrays [S, L], where L is the
     length of the longest row.  Columns with a value per sequence are [S, D],
-    where D is the maximum number of sequences in a row."""
+    where D is the maximum number of sequences in a row.  Columns of vectors of
+    N values are [S, L, N] or [S, D, N]."""
     name = "input_ids" if "input_ids" in rows[0] else "tokens"
     if name not in rows[0] or "seq_lengths" not in rows[0]:
         raise ValueError(
@@ -71,9 +72,11 @@ def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
     """Returns a padded numeric column, and the values of each row, or {} if it
     is not numeric, which is an error for a column of labels."""
     arrays = [np.asarray(row[name]) for row in rows]
-    if any(array.ndim != 1 or array.dtype.kind not in "biuf"
-           for array in arrays):
-        if name == "labels" or name in MASKS:
+    is_target = name == "labels" or name in MASKS
+    if len({array.shape[1:] for array in arrays}) > 1 or any(
+            array.ndim not in ((1,) if is_target else (1, 2)) or
+            array.dtype.kind not in "biuf" for array in arrays):
+        if is_target:
             raise ValueError("%s: not a list of numbers for each row" % name)
         return {}, []
     sizes = list(map(len, arrays))
@@ -96,10 +99,12 @@ def _dtypes(columns: Dict[str, np.ndarray],
 
 
 def _padded(arrays: List[np.ndarray], size: int, fill: int) -> np.ndarray:
-    """Returns an array [len(arrays), size]: one array per row, padded with
-    `fill`."""
-    found = np.full((len(arrays), size), fill, np.result_type(
-        np.min_scalar_type(fill), *(array.dtype for array in arrays)))
+    """Returns an array [len(arrays), size], or [len(arrays), size, N] of
+    vectors: one array per row, padded with `fill`."""
+    found = np.full((len(arrays), size, *arrays[0].shape[1:]), fill,
+                    np.result_type(
+                        np.min_scalar_type(fill),
+                        *(array.dtype for array in arrays)))
     for row, array in zip(found, arrays):
         row[:len(array)] = array
     return found

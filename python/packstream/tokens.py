@@ -3,7 +3,8 @@
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
 Other numeric columns become channels: lists as long as the tokens, such as
-labels, or one number per row.  If there is a column attention_mask, padding is
+labels, or one number per row.  Lists of lists, and lists of a fixed size,
+become channels of vectors; see packstream.from_arrow.  If there is a column attention_mask, padding is
 removed.  The packages mosaicml-streaming (MDS), litdata and webdataset read
 their own folders and .tar files.
 

@@ -22,6 +22,8 @@ import pyarrow.parquet
 
 import forked
 import packstream
+import packstream.rows
+import packstream.views
 from python_naive import raises
 
 
@@ -627,6 +629,133 @@ def packed_numbers():
                 parts = parts[:1] if how == "truncate" else []
             assert sorted(found.pop(i, [])) == sorted(parts), i
         assert not found
+
+
+def vectors_of(rows, more=0):
+    """A vector of 3 per token, and one of 2 per row."""
+    return ([[[t, t / 2, i + more] for t in row]
+             for i, row in enumerate(rows)],
+            [[i, -i] for i in range(len(rows))])
+
+
+FRAMES = (pa.list_(pa.list_(pa.float32(), 3)), pa.list_(pa.list_(pa.float64())),
+          pa.large_list(pa.large_list(pa.float32())))
+
+
+def vectors_read():
+    """Lists of lists, and lists of a fixed size, become vectors."""
+    rows = documents()
+    frames, vector = vectors_of(rows)
+    for kind in FRAMES:
+        whole = table(rows, frames=pa.array(frames, kind),
+                      vector=pa.array(vector, pa.list_(pa.int32(), 2)))
+        pa.parquet.write_table(whole, "v.parquet", row_group_size=90)
+        for source, begin in ((whole, 0), (whole.slice(91, 401), 91),
+                              ("v.parquet", 0), (["v.parquet"], 0)):
+            found = packstream.from_arrow(source, channels=None)
+            assert found.channels["vector"].per == "sequence"
+            packer = packstream.Packer(64, channels=found.channels)
+            n = 0
+            for batch in packer.pack(found):
+                assert batch["frames"].shape == (1, 64, 3)
+                for k in range(batch["n_seq"][0]):
+                    i = begin + int(batch["seq_id"][0, k])
+                    own = slice(*batch["cu"][0, k:k + 2])
+                    assert np.array_equal(batch["frames"][0, own], np.array(
+                        frames[i], batch["frames"].dtype))
+                    assert batch["vector"][0, k].tolist() == vector[i]
+                    n += 1
+            assert n == (len(rows) if begin == 0 else 401)
+    # Single values in lists of one; padding is removed with its vectors.
+    padded = pa.table({"input_ids": [[1, 2, 0], [3, 0, 0]],
+                       "attention_mask": [[1, 1, 0], [1, 0, 0]],
+                       "v": [[[1, 2]] * 3, [[3, 4]] * 3],
+                       "one": pa.array([[[1]] * 3] * 2, pa.list_(pa.list_(
+                           pa.int32(), 1)))})
+    found = packstream.from_arrow(padded, channels=["v", "one"])
+    columns, = found
+    assert columns.values["v"].tolist() == [[1, 2], [1, 2], [3, 4]]
+    assert columns.values["one"].tolist() == [1, 1, 1]
+    vectors_not_read()
+
+
+def vectors_not_read():
+    rows = [[1, 2], [3]]
+
+    def check(why, column, kind=None):
+        whole = pa.table({"input_ids": rows, "x": pa.array(column, kind)})
+        raises(ValueError, why, lambda: list(packstream.from_arrow(
+            whole, channels=["x"])))
+        raises(ValueError, why, packstream.pack_dataset, whole, 8)
+    check("row 1: x: a vector of 3 values, expected 2",
+          [[[1, 2], [3, 4]], [[5, 6, 7]]])
+    check("row 1: x: 2 values for 1 tokens", [[[1, 2]] * 2, [[1, 2]] * 2])
+    check("row 1: x: a vector is missing", [[[1, 2]] * 2, [None]])
+    check("row 1: x: a value is missing", [[[1, 2]] * 2, [[None, 2]]])
+    check("row 1: x: the list is missing", [[[1, 2]] * 2, None])
+    check("x: vectors without values", [[[], []], [[]]],
+          pa.list_(pa.list_(pa.int32())))
+    check("x: ", [[[[1]]] * 2, [[[1]]]])
+    check("row 1: x: a v", [[1, 2], None], pa.list_(pa.int32(), 2))
+    check("row 1: x: a value is missing", [[1, 2], [3, None]],
+          pa.list_(pa.int32(), 2))
+    check("row 1: x: 3 values for 1 tokens", [[1, 2], [3, 4, 5]])
+    raises(ValueError, "cast its inner lists", packstream.from_arrow, pa.table(
+        {"input_ids": rows, "x": [[[1, 2]] * 2, [[5, 6]]]}).to_reader(),
+        channels=["x"])
+
+
+def vectors_packed():
+    """pack_dataset keeps vectors, of the same types, and batch_of_rows makes
+    arrays of them."""
+    rows = documents(longest=90)
+    frames, vector = vectors_of(rows)
+    for kind in FRAMES:
+        whole = table(rows, frames=pa.array(frames, kind),
+                      vector=pa.array(vector, pa.list_(pa.int32(), 2)))
+        packed = packstream.pack_dataset(whole, 64, overlong="split")
+        assert packed.schema.field("frames").type == kind
+        given = packed.to_pylist()
+        for row in given:
+            assert [v[:2] for v in row["frames"]] == [
+                [t, t / 2] for t in row["input_ids"]]
+            for n, part in zip(row["vector"], split(
+                    row["frames"], row["seq_lengths"])):
+                assert {v[2] for v in part} == {n[0]} == {-n[1]}
+        batch = packstream.rows.batch_of_rows(given[:5])
+        assert batch["frames"].shape == batch["tokens"].shape + (3,)
+        assert batch["vector"].shape == (5, batch["cu"].shape[1] - 2, 2)
+        assert not batch["frames"][packstream.views.padding(batch)].any()
+    raises(ValueError, "group", packstream.pack_dataset, whole, 64,
+           group="vector")
+
+
+def vectors_of_datasets():
+    """Array2D and Sequence(Sequence) of datasets."""
+    import datasets
+    from datasets import Sequence, Value
+    rows = documents(50)
+    frames, vector = vectors_of(rows)
+    columns = {"input_ids": rows, "frames": frames, "vector": vector}
+    for kind in (datasets.Array2D((None, 3), "float32"),
+                 Sequence(Sequence(Value("float32"))),
+                 Sequence(Sequence(Value("float32"), length=3))):
+        whole = datasets.Dataset.from_dict(columns, datasets.Features({
+            "input_ids": Sequence(Value("int32")), "frames": kind,
+            "vector": Sequence(Value("int32"), length=2)}))
+        whole.save_to_disk("vectors")
+        for source in (whole, "vectors"):
+            found = packstream.from_arrow(source, channels=None)
+            columns_ = next(iter(found))
+            assert columns_.values["frames"].tolist() == [
+                v for row in frames for v in row]
+            assert columns_.values["vector"].tolist() == vector
+        for source in (whole, datasets.load_from_disk("vectors"),
+                       whole.to_iterable_dataset()):
+            packed = packstream.pack_dataset(source, 64)
+            batch = packstream.rows.batch_of_rows(list(packed))
+            assert batch["frames"].shape == batch["tokens"].shape + (3,)
+            assert (batch["frames"][..., 0] == batch["tokens"]).all()
 
 
 def overlong():
