@@ -73,6 +73,7 @@ def vector_length(columns: Iterable[pa.Array]) -> int:
     """Returns the length of the first vector in columns of lists of vectors, or
     1 if there is none."""
     for column in columns:
+        column.validate(full=True)      # Arrow does not check a file's offsets
         lengths = storage(storage(column).flatten()).value_lengths()
         for length in lengths.drop_null()[:1].to_pylist():
             return length

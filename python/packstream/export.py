@@ -8,9 +8,10 @@ standard input is read.  OUT becomes a parquet file if its name ends in
 if it is not a regular file, or for standard output.  OUT.new is written, and
 renamed when complete.  For MDS, OUT is a new folder.
 
-    trl              input_ids, labels, seq_lengths, and all other channels;
-                     for SFTTrainer with padding_free=True, packstream.hf and
-                     any program that reads `datasets`
+    trl              input_ids, labels, seq_lengths, and all other channels,
+                     of which vectors become lists of a fixed size; for
+                     SFTTrainer with padding_free=True, packstream.hf and any
+                     program that reads `datasets`
     megatron-bridge  input_ids, loss_mask, seq_start_id
     llama-factory    input_ids, attention_mask, labels, position_ids, as with
                      neat_packing; attention_mask numbers the sequences of a
@@ -52,7 +53,8 @@ TOKENS = 1 << 20
 
 
 class Lists(NamedTuple):
-    """One list per pack: the lengths of the lists, and all values."""
+    """One list per pack: the lengths of the lists, and all values, or all
+    vectors as rows."""
     lengths: np.ndarray
     values: np.ndarray
 
@@ -224,11 +226,16 @@ def write_arrow(columns: Iterator[Columns], output: Optional[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
+    def elements(values: np.ndarray) -> pa.Array:
+        found = pa.array(values.reshape(-1))
+        return found if values.ndim == 1 else \
+            pa.FixedSizeListArray.from_arrays(found, values.shape[1])
+
     def record_batch(these: Columns) -> pa.RecordBatch:
         return pa.record_batch({
             name: pa.ListArray.from_arrays(
                 np.append(0, np.cumsum(lengths)).astype(np.int32),
-                pa.array(values))
+                elements(values))
             for name, (lengths, values) in these.items()})
 
     parquet = is_parquet(output)

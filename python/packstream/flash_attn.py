@@ -15,6 +15,9 @@ If sequences are aligned, the last two views contain gaps after sequences.  The
 arguments then include seqused_k, for flash-attention 3, so that no token
 attends to a gap.  Without seqused_k, only causal attention is correct.
 
+The vectors of a channel for these tokens are views.compact(batch, name) in
+"ragged", and batch[name].reshape(-1, N) in the other views.
+
 SPDX-License-Identifier: MIT
 """
 

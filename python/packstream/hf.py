@@ -33,6 +33,9 @@ for these.
 Use one process per GPU (torchrun): torch's DataParallel, which Trainer uses in
 a single process, would split the boundaries incorrectly.
 
+Other channels, such as vectors, are not passed to the model, because models
+name such inputs differently: add them to the result.
+
 The models shift labels themselves, so shifted labels, as marked in the header,
 are shifted back; see views.labels.
 

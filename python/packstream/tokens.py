@@ -4,9 +4,9 @@
 
 Other numeric columns become channels: lists as long as the tokens, such as
 labels, or one number per row.  Lists of lists, and lists of a fixed size,
-become channels of vectors; see packstream.from_arrow.  If there is a column attention_mask, padding is
-removed.  The packages mosaicml-streaming (MDS), litdata and webdataset read
-their own folders and .tar files.
+become channels of vectors; see packstream.from_arrow.  If there is a column
+attention_mask, padding is removed.  The packages mosaicml-streaming (MDS),
+litdata and webdataset read their own folders and .tar files.
 
 With -o FILE, FILE.new is written and renamed when complete; after an error or
 a signal, an existing FILE is unchanged.

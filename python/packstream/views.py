@@ -3,7 +3,9 @@
 `cu` of a batch of packs.py has the boundaries of each pack's sequences.  These
 functions derive the arrays that trainers need from it, for all packs of a
 batch at once; a batch can also be a plain dictionary of arrays.  [S, L] is an
-array with a row per pack and a column per position; n is n_seq.
+array with a row per pack and a column per position; n is n_seq.  A channel of
+vectors of N values has one dimension more, such as [S, L, N]; compact() and
+per_sequence() keep it.
 
 There are three views of the sequences of several packs as one row:
 
@@ -50,12 +52,14 @@ def loss_mask(batch: Batch, name: Optional[str] = None,
 
 
 def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
-    """[T]: a per-token channel of all packs, without padding."""
+    """[T], or [T, N] of vectors: a per-token channel of all packs, without
+    padding."""
     return batch[name][~padding(batch)]
 
 
 def per_sequence(batch: Batch, name: str) -> np.ndarray:
-    """[sum of n]: a per-sequence channel without unused slots."""
+    """[sum of n], or [sum of n, N] of vectors: a per-sequence channel without
+    unused slots."""
     return batch[name][_in_use(batch, batch[name].shape[1])]
 
 
@@ -285,6 +289,9 @@ def _per_token(batch: Batch) -> List[str]:
 def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
     """Returns the reason why this name cannot be a source of labels."""
     others = ", ".join(c for c in channels if c != "tokens") or "none"
+    if name in batch and batch[name].ndim > 2:
+        return ("%r has vectors, which are not labels (per-token channels of "
+                "single values: %s)" % (name, others))
     if name in batch:
         return ("%r is not a per-token channel (per-token channels: %s); "
                 "labels=\"tokens\" makes every token a target"

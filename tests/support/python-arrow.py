@@ -666,6 +666,15 @@ def vectors_read():
                     assert batch["vector"][0, k].tolist() == vector[i]
                     n += 1
             assert n == (len(rows) if begin == 0 else 401)
+    written = subprocess.run(
+        [sys.executable, "-m", "packstream.tokens", "-q", "v.parquet"],
+        check=True, capture_output=True).stdout
+    found = packstream.from_arrow("v.parquet", channels=None)
+    with packstream.TokenWriter("x.tok", channels=found.channels) as writer:
+        for columns in found:
+            writer.write(columns)
+    with open("x.tok", "rb") as file:
+        assert file.read() == written
     # Single values in lists of one; padding is removed with its vectors.
     padded = pa.table({"input_ids": [[1, 2, 0], [3, 0, 0]],
                        "attention_mask": [[1, 1, 0], [1, 0, 0]],

@@ -20,6 +20,7 @@ import numpy as np
 import forked
 import packstream
 from packstream import export, views
+from packstream.rows import batch_of_rows
 
 COMMAND = [sys.executable, "-m", "packstream.export"]
 IGNORED = -100
@@ -103,6 +104,42 @@ def columns(packcat, capacity, *paths):
                            if not factory["attention_mask"][i])
                        for column in factory.values()]
             assert padding == [{3}, {0}, {IGNORED}, {0}]
+
+
+def vectors():
+    """The trl form has vectors per token and per sequence; pack_dataset's rows
+    are alike.  The other forms have no other channels."""
+    rng = np.random.default_rng(1)
+    given = [{"tokens": np.arange(n), "frames": rng.random((n, 3), np.float32),
+              "vector": rng.integers(0, 9, 2)}
+             for n in rng.integers(1, 20, 60)]
+    with packstream.TokenWriter("v.tok", vocab_size=100, channels={
+            "vector": packstream.Channel("int32[2]", per="sequence"),
+            "frames": "float32[3]"}) as writer:
+        for one in given:
+            writer.write(one)
+    subprocess.run(["packstream", "-q", "-L32", "-o", "v.pks", "v.tok"],
+                   check=True)
+    ids = iter(packstream.open("v.pks")[:].sequences["seq_id"].tolist())
+    for name in "v.parquet", "v.arrow":
+        rows = exported("v.pks", name, "trl")
+    for row in rows:
+        for frames, vector in zip(split(row["frames"], row["seq_lengths"]),
+                                  row["vector"]):
+            one = given[next(ids)]
+            assert np.array_equal(frames, one["frames"])
+            assert np.array_equal(vector, one["vector"])
+    assert next(ids, None) is None
+    batch = batch_of_rows(rows[:3])
+    assert batch["frames"].shape == batch["tokens"].shape + (3,)
+    for form in "megatron-bridge", "llama-factory":
+        assert "frames" not in exported("v.pks", "x.arrow", form)[0]
+    try:
+        views.labels(packstream.open("v.pks")[:], "frames")
+    except ValueError as problem:
+        assert "has vectors" in str(problem)
+    else:
+        raise AssertionError("labels of vectors")
 
 
 def widths(row, name, mask=None):

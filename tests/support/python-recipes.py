@@ -1000,6 +1000,130 @@ def same_logits(model, batch, mask, alone):
     return worst < 1e-4
 
 
+FRAME, SPEAKER = 80, 16
+
+
+def speech():
+    """The outputs of a small speech model, whose inputs are vectors, are those
+    of each sequence alone: in rows and without padding, with a vector per
+    sequence."""
+    import torch
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 40, 60)
+    alone = [{"tokens": rng.integers(0, VOCAB, n),
+              "mel": rng.standard_normal((n, FRAME), np.float32),
+              "speaker": rng.standard_normal(SPEAKER, np.float32)}
+             for n in lengths]
+    with packstream.TokenWriter("speech.tok", vocab_size=VOCAB, channels={
+            "speaker": packstream.Channel("float32[%d]" % SPEAKER,
+                                          per="sequence"),
+            "mel": "float32[%d]" % FRAME}) as writer:
+        for sequence in alone:
+            writer.write(sequence)
+    model = speech_model()
+    wanted = [speech_alone(model, sequence) for sequence in alone]
+    for options in ("-d8",), ("-d8", "--align=4"), ():
+        subprocess.run(["packstream", "-q", "-L64", *options, "-o",
+                        "speech.pks", "speech.tok"], check=True)
+        for convert in speech_rows, speech_ragged:
+            found = 0
+            for ids, inputs in packstream.PackDataset("speech.pks", 4,
+                                                      convert=convert):
+                with torch.no_grad():
+                    output = model(**inputs)
+                for number, i in enumerate(ids, 1):
+                    torch.testing.assert_close(
+                        output[inputs["numbers"] == number], wanted[i],
+                        rtol=1e-5, atol=1e-5)
+                found += len(ids)
+            assert found == len(alone)
+        tensors = next(iter(packstream.PackDataset("speech.pks", 4)))
+        assert tensors["mel"].shape == (4, 64, FRAME)
+        assert tensors["speaker"].shape == tensors["seq_id"].shape + (SPEAKER,)
+        assert tensors["mel"].dtype == torch.float32
+
+
+def speech_model():
+    """Two layers of attention within a segment; inputs are projections of the
+    frames, of their positions and of the speaker."""
+    import torch
+    from torch import nn
+    torch.manual_seed(3)
+
+    class Layer(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.qkv = nn.Linear(width, 3 * width)
+            self.out = nn.Linear(width, width)
+            self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                     nn.Linear(4 * width, width))
+
+        def forward(self, x, mask):
+            q, k, v = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in
+                       self.qkv(self.norms[0](x)).chunk(3, -1))
+            x = x + self.out(nn.functional.scaled_dot_product_attention(
+                q, k, v, mask[:, None]).transpose(1, 2).flatten(2))
+            return x + self.mlp(self.norms[1](x))
+
+    class Model(nn.Module):
+        def __init__(self, width=32):
+            super().__init__()
+            self.frames = nn.Linear(FRAME, width)
+            self.speakers = nn.Linear(SPEAKER, width)
+            self.positions = nn.Embedding(64, width)
+            self.layers = nn.ModuleList(Layer(width) for _ in range(2))
+
+        def forward(self, mel, speaker, positions, numbers):
+            """`numbers` has a different number for each sequence of a row."""
+            x = self.frames(mel) + self.speakers(speaker) + \
+                self.positions(positions)
+            mask = numbers[:, :, None] == numbers[:, None]
+            for layer in self.layers:
+                x = layer(x, mask)
+            return x
+
+    return Model()
+
+
+def speech_alone(model, sequence):
+    import torch
+    n = len(sequence["tokens"])
+    with torch.no_grad():
+        return model(torch.from_numpy(sequence["mel"])[None],
+                     torch.from_numpy(sequence["speaker"])[None, None],
+                     torch.arange(n)[None], torch.ones(1, n))[0]
+
+
+def speech_rows(batch):
+    """The ids of the sequences, and inputs [S, L, ...]; `numbers` counts the
+    sequences of the batch from 1 and is 0 in the padding."""
+    import torch
+    segments = views.segments(batch)
+    before = np.cumsum(batch["n_seq"]) - batch["n_seq"]
+    speaker = np.take_along_axis(
+        batch["speaker"], np.maximum(segments - 1, 0)[..., None], axis=1)
+    return batch.sequences["seq_id"].tolist(), dict(
+        mel=torch.from_numpy(batch["mel"].copy()),
+        speaker=torch.from_numpy(speaker),
+        positions=torch.from_numpy(views.positions(batch)),
+        numbers=torch.from_numpy(np.where(
+            segments, segments + before[:, None], 0)))
+
+
+def speech_ragged(batch):
+    """The same in one row, without padding."""
+    import torch
+    lengths = np.diff(views.merged_cu(batch, "ragged"))
+    speaker = np.repeat(views.per_sequence(batch, "speaker"), lengths, axis=0)
+    numbers = np.repeat(np.arange(1, len(lengths) + 1), lengths)
+    return batch.sequences["seq_id"].tolist(), {
+        name: torch.from_numpy(array)[None] for name, array in (
+            ("mel", views.compact(batch, "mel")), ("speaker", speaker),
+            ("positions", views.positions(batch, "ragged")),
+            ("numbers", numbers))}
+
+
 def jax_model(path):
     """The losses of a batch are those of its separate sequences; a step lowers
     them."""

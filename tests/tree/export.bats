@@ -61,6 +61,7 @@ columns $(command -v packcat) 64 ../x.pks ../aligned.pks ../mask.pks
 pipes ../x.pks
 refused ../x.pks ../values.pks ../shifted.pks
 stopped ../x.pks
+vectors
 END
 }
 
@@ -70,6 +71,10 @@ setup() {
 
 @test "every column: labels, masks and aligned sequences" {
     holds columns
+}
+
+@test "channels of vectors" {
+    holds vectors
 }
 
 @test "from a pipe into a pipe" {

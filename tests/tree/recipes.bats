@@ -41,6 +41,7 @@ setup_file() {
     export HF_HUB_OFFLINE=1 HF_HOME=$BATS_FILE_TMPDIR/hf
     check each . <<END
 import torch
+speech
 dataset ../x.pks ../z.pks
 ranks ../x.pks
 import datasets
@@ -74,6 +75,10 @@ setup() {
 
 @test "PackDataset: sources, orders, and state that workers would lose" {
     holds dataset
+}
+
+@test "a speech model, whose inputs are vectors" {
+    holds speech
 }
 
 @test "PackDataset across ranks; DistributedDataParallel: equal steps for all" {
