@@ -22,6 +22,7 @@ import pyarrow.parquet
 
 import forked
 import packstream
+import packstream.loaders
 import packstream.rows
 import packstream.views
 from python_naive import raises
@@ -685,6 +686,11 @@ def vectors_read():
     columns, = found
     assert columns.values["v"].tolist() == [[1, 2], [1, 2], [3, 4]]
     assert columns.values["one"].tolist() == [1, 1, 1]
+    loaded = packstream.loaders.Loaded("rows", lambda path: (
+        {"input_ids": np.arange(n), "v": np.full((n, 2), n / 2)}
+        for n in (3, 1)))
+    columns, = packstream.from_arrow([loaded], channels=None)
+    assert columns.values["v"].tolist() == [[1.5, 1.5]] * 3 + [[0.5, 0.5]]
     vectors_not_read()
 
 

@@ -892,7 +892,7 @@ def vectors(program):
         p = packstream.Packer(24, depth=5, channels=VECTORS)
         batches = list(p.pack(given if way == "one" else [columns], 3))
         check_vectors(batches, given)
-        check_vectors(pure.PackFile("v.pks").batches(7), given)
+        check_vectors_alone("v.pks", given)
         pack = packstream.open("v.pks")[1]
         assert pack["frames"].shape == (24, 5)
         assert np.array_equal(pure.stack([pack])["vector"],
@@ -903,6 +903,23 @@ def vectors(program):
     p.put({**given[0], "tokens": [], "frames": [], "boxes": [], "one": []})
     check_vectors(p.pack(given[:1]), {1: given[0]})
     vectors_refused(given[0])
+
+
+def check_vectors_alone(path, given):
+    """Reads with packs.py, with the extension and without."""
+    native = pure.lib
+    for pure.lib in native, None:
+        check_vectors(pure.PackFile(path).batches(7), given)
+        with open(path, "rb", buffering=0) as file:
+            check_vectors(pure.PackPipe(file).batches(7), given)
+    pure.lib = native
+    with open(path, "rb") as file:
+        header = bytearray(file.read(4096))
+    assert pure.read_header(bytes(header), 0, True).row["frames"].shape == (
+        24, 5)
+    header[122] = 1 + list(VECTORS).index("vector")
+    raises(pure.PackError, "has vectors", pure.read_header, bytes(header), 0,
+           False)
 
 
 def vectors_refused(one):
