@@ -11,6 +11,13 @@
 /* Enough for any stream that fits a fuzzer's input. */
 #define MAX_PACKS 4096
 
+/* Bytes of the payload of a sequence, from its length and its lists. */
+static uint64_t bytes_of(const ps_pack_info *info, const ps_sequence *s)
+{
+    return ps_payload_bytes(&info->schema, s->n_tok) +
+           ps_payload_lists(&info->schema, s->n_tok, s->payload);
+}
+
 /* Each sequence of a pack has a valid position and can be extracted. */
 static void take_apart(pack_yield *y, const ps_pack_info *info,
                        const ps_pack *pack)
@@ -22,7 +29,7 @@ static void take_apart(pack_yield *y, const ps_pack_info *info,
     must(pack->n_tok >= 1 && pack->n_tok <= info->capacity);
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         ps_piece piece = ps_pack_piece(info, pack, i);
-        size_t n = (size_t)ps_payload_bytes(&info->schema, piece.n_tok);
+        size_t n = (size_t)ps_pack_payload_bytes(info, pack, i);
         unsigned char *payload = malloc(n);
 
         must(payload != NULL);
@@ -96,8 +103,7 @@ ps_result unpack_packs(ps_order order, uint64_t *sequences)
             break;
         hash = hash_bytes(hash, s.payload, s.payload_bytes);
         must(s.n_tok > 0);
-        must(s.payload_bytes ==
-             ps_payload_bytes(&ps_pack_reader_info(r)->schema, s.n_tok));
+        must(s.payload_bytes == bytes_of(ps_pack_reader_info(r), &s));
         /* Ids rise, except where another stream begins. */
         if (*sequences > 0 && s.id < next)
             streams++;

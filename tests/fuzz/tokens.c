@@ -76,7 +76,9 @@ static void count_sequence(token_yield *y, const ps_token_reader *r,
 
     must(s->id == y->sequences);
     must(s->n_tok > 0);
-    must(s->payload_bytes == ps_payload_bytes(schema, s->n_tok));
+    must(s->payload_bytes ==
+         ps_payload_bytes(schema, s->n_tok) +
+             ps_payload_lists(schema, s->n_tok, s->payload));
     must(s->offset + 4 + s->payload_bytes == ps_token_reader_offset(r));
     if (!outside)
         check_range(schema, s, way->vocab_size);

@@ -208,9 +208,10 @@ static uint64_t add_lists(const ps_packer *p, uint32_t slot,
  * the store, the cursor must be at that payload.  Returns the size of its
  * lists in bytes.
  */
-static uint64_t add_to_pack(const ps_packer *p, uint32_t slot,
-                            ps_store_cursor *cursor, const ps_piece *piece,
-                            ps_pack_builder *pack)
+static inline uint64_t add_to_pack(const ps_packer *p, uint32_t slot,
+                                   ps_store_cursor *cursor,
+                                   const ps_piece *piece,
+                                   ps_pack_builder *pack)
 {
     uint64_t lists = 0;
     unsigned char *seq = ps_pack_next_sequence(pack);

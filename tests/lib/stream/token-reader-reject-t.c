@@ -23,13 +23,19 @@ typedef struct odd {
     uint32_t bad;
 } odd;
 
-/* Tokens, and a channel without any value in the vocabulary. */
+/* Tokens, a channel without any value in the vocabulary, and a list. */
 static void put_payload(bytes *b, uint32_t id, const odd *o, bool framed)
 {
+    const uint32_t n = framed ? (id * 7919 + o->n_tok) % 20000 : 0;
+
     for (uint32_t i = 0; i < o->n_tok; i++)
         put_u16(b, i == o->bad ? VOCAB + id : (id * 31 + i * 7) % VOCAB);
     for (uint32_t i = 0; framed && i < o->n_tok; i++)
         put_u16(b, 2 * VOCAB + i % 100);
+    if (framed)
+        put_u32(b, n);
+    for (uint32_t i = 0; i < 3 * n; i++)
+        put_u8(b, i + id);
 }
 
 static int open_odd(const odd *odds, uint32_t n, bool framed)
@@ -42,8 +48,9 @@ static int open_odd(const odd *odds, uint32_t n, bool framed)
     if (framed) {
         schema.framed = true;
         schema.vocab_size = VOCAB;
-        schema.n_channels = 1;
+        schema.n_channels = 2;
         schema.channels[0] = (ps_channel){"wide", PS_U16, PS_PER_TOKEN, 0, 0};
+        schema.channels[1] = (ps_channel){"list", PS_U8, PS_LIST, 0, 3};
     }
     assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
     for (uint32_t i = 0; i < n; i++) {
