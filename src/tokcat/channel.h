@@ -44,6 +44,7 @@ bool known_good_name(const char *name);
 typedef enum element_result {
     ELEMENT_OK,
     ELEMENT_NO_NUMBER, /* not a number, but a string, list or object */
+    ELEMENT_NO_VECTOR, /* not a list, but in a list of vectors */
     ELEMENT_NULL,      /* null in an integer channel */
     ELEMENT_FRACTION,  /* a real number in an integer channel */
     ELEMENT_OUTSIDE,   /* out of the type's range */

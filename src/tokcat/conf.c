@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
@@ -33,11 +34,36 @@ const char *conf_set_ignore(void *to, const char *value)
     return NULL;
 }
 
+/*
+ * Parses TYPE or TYPE[N], the first `n` bytes of the text.  Returns NULL, or
+ * what is wrong with it.
+ */
+static const char *set_type(ps_channel *channel, const char *text, size_t n)
+{
+    const size_t name = strcspn(text, "[:");
+    char type[8] = "";
+    char *end;
+    unsigned long count;
+
+    if (name < sizeof type)
+        memcpy(type, text, name);
+    if (!ps_type_from_name(type, &channel->type))
+        return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
+    if (name == n)
+        return NULL;
+    count = strtoul(text + name + 1, &end, 10);
+    if (strchr("123456789", text[name + 1]) == NULL || end != text + n - 1 ||
+        *end != ']' || count < 2 || count > PS_MAX_VECTOR)
+        return "the length of a vector, as in f32[80], must be from 2 to 16384";
+    channel->count = (uint32_t)count;
+    return NULL;
+}
+
 const char *conf_set_channel(void *to, const char *value)
 {
     conf *c = to;
     ps_channel channel = {.kind = PS_PER_TOKEN};
-    char type[8] = "";
+    const char *why;
     size_t n = strcspn(value, ":");
 
     if (value[n] == '\0')
@@ -54,10 +80,11 @@ const char *conf_set_channel(void *to, const char *value)
 
     value += n + 1;
     n = strcspn(value, ":");
-    if (n < sizeof type)
-        memcpy(type, value, n);
-    if (!ps_type_from_name(type, &channel.type))
-        return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
+    why = set_type(&channel, value, n);
+    if (why != NULL)
+        return why;
+    if (channel.count > 0 && strcmp(channel.name, "attention_mask") == 0)
+        return "an attention mask has no vectors";
     channel.fill = known_fill(channel.name, channel.type);
     if (value[n] != '\0' &&
         !json_element(channel.type, value + n + 1, &channel.fill))
@@ -120,7 +147,8 @@ static const option_entry entries[] = {
      OPTION_TEXT(conf, ids_key), OPTION_GIVEN(conf, ids_key_given)},
     {0, "channel", "KEY:TYPE[:FILL]",
      "jsonl: set the channel's type (u8 u16 u32 u64 i32 i64\n"
-     "f32 f64) and fill (default: 0); repeatable",
+     "f32 f64, or a vector such as f32[80]) and fill\n"
+     "(default: 0); repeatable",
      OPTION_CALL(conf_set_channel)},
     {0, "ignore", "KEY",
      "jsonl, datatrove, tfrecord: skip the key or channel\n"

@@ -228,7 +228,7 @@ static place skip_any(json_columns *t, place p)
 /* A byte times this number is the byte repeated eight times. */
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
-#define MAX_WIDTH 8 /* largest element, in bytes */
+#define MAX_WIDTH 8 /* largest value, in bytes */
 
 static place skip_digits(place p)
 {
@@ -434,7 +434,20 @@ static place read_word(json_columns *t, place p, const char *word)
     return p + n;
 }
 
-/* Parses any element and stores it at `to` if it fits the column. */
+/* Records the first value that does not fit its column, at index `i`. */
+static void misfit(json_columns *t, const json_column *c, place at, size_t i,
+                   element_result why)
+{
+    if (why == ELEMENT_OK || c->is_open || t->misfit_at != NULL)
+        return;
+    t->misfit = c;
+    t->misfit_at = at;
+    t->misfit_index = i;
+    t->misfit_vector = c->n_vectors;
+    t->misfit_why = why;
+}
+
+/* Parses any value and stores it at `to` if it fits the column. */
 static place read_any(json_columns *t, json_column *c, place p,
                       unsigned char *to)
 {
@@ -466,13 +479,8 @@ static place read_any(json_columns *t, json_column *c, place p,
         q = read_number(t, c, p, &bits, &why);
         break;
     }
-    if (q != NULL && why != ELEMENT_OK && !c->is_open &&
-        t->misfit_at == NULL) {
-        t->misfit = c;
-        t->misfit_at = p;
-        t->misfit_index = (size_t)(to - c->values) / c->width;
-        t->misfit_why = why;
-    }
+    if (q != NULL)
+        misfit(t, c, p, (size_t)(to - c->first) / c->width, why);
     store_low(to, bits, c->width);
     return q;
 }
@@ -509,13 +517,14 @@ static inline place read_element(json_columns *t, json_column *c, place p,
     return q;
 }
 
+/* Parses a list of values.  Sets c->length, and stores them at c->first. */
 static inline place read_list(json_columns *t, json_column *c, place p,
                               size_t width, bool is_float)
 {
     const int64_t min = c->min;
     const int64_t max = c->max;
     const place end = t->end;
-    unsigned char *to = c->values;
+    unsigned char *to = c->first;
     int64_t value;
 
     p = skip_blanks(p + 1);
@@ -545,14 +554,63 @@ static inline place read_list(json_columns *t, json_column *c, place p,
             break;
         p = skip_blanks(p + 1);
     }
-    c->length = (size_t)(to - c->values) / width;
+    c->length = (size_t)(to - c->first) / width;
     return *p == ']' ? p + 1 : broken(t, p, "expected ',' or ']'");
 }
 
+/*
+ * Parses an element of a list of vectors, and advances c->first over its
+ * values.  The type is not constant here: second copies of read_list would slow
+ * down plain lists.
+ */
+static place read_vector(json_columns *t, json_column *c, place p)
+{
+    const place at = p;
+
+    if (*p != '[') {
+        misfit(t, c, p, 0, ELEMENT_NO_VECTOR);
+        p = read_any(t, c, p, c->first);
+        c->kinds |= KIND_OTHER;
+        c->first += c->width;
+        return p;
+    }
+    p = read_list(t, c, p, c->width, c->is_float);
+    c->first += c->length * c->width;
+    if (c->n_vectors == 0)
+        c->vector = c->length;
+    if (c->ragged_at == NULL &&
+        c->length != (c->count != 0 ? c->count : c->vector)) {
+        c->ragged_at = at;
+        c->ragged_index = c->n_vectors;
+        c->ragged_length = c->length;
+    }
+    return p;
+}
+
+/* Parses a list whose first element, at `p`, is a list. */
+static place read_vectors(json_columns *t, json_column *c, place p)
+{
+    c->is_nested = true;
+    c->ragged_at = NULL;
+    for (c->n_vectors = 0;; p = skip_blanks(p + 1)) {
+        p = read_vector(t, c, p);
+        if (p == NULL)
+            return NULL;
+        c->n_vectors++;
+        p = skip_blanks(p);
+        if (*p != ',')
+            break;
+    }
+    c->length = c->n_vectors;
+    return *p == ']' ? p + 1 : broken(t, p, "expected ',' or ']'");
+}
+
+/* Parses a value and stores its elements at c->values. */
 static place read_value(json_columns *t, json_column *c, place p)
 {
     c->at = p;
     c->is_list = *p == '[';
+    c->is_nested = false;
     c->length = 1;
     c->kinds = 0;
     if (c->is_ignored)
@@ -561,6 +619,12 @@ static place read_value(json_columns *t, json_column *c, place p)
         return c->is_float
                    ? read_element(t, c, p, c->values, c->width, true)
                    : read_element(t, c, p, c->values, c->width, false);
+    if (c->is_open || c->count > 0) {
+        const place q = skip_blanks(p + 1);
+
+        if (*q == '[')
+            return read_vectors(t, c, q);
+    }
     if (c->is_float)
         return c->width == 4 ? read_list(t, c, p, 4, true)
                              : read_list(t, c, p, 8, true);
@@ -625,17 +689,18 @@ static place read_member(json_columns *t, place p, unsigned char **to)
     if (*p != ':')
         return broken(t, p, "expected ':'");
     c->values = *to;
+    c->first = *to;
     p = read_value(t, c, skip_blanks(p + 1));
     if (p == NULL)
         return NULL;
     if (!c->is_ignored)
-        *to += c->length * c->width;
+        *to = c->is_nested ? c->first : *to + c->length * c->width;
     return skip_blanks(p);
 }
 
 static bool reserve(json_columns *t, size_t n)
 {
-    /* An element has at least two bytes in the line. */
+    /* A value has at least two bytes in the line. */
     const size_t size = (n / 2 + 1) * MAX_WIDTH;
 
     if (size <= t->size)
@@ -725,7 +790,7 @@ bool json_element(ps_type type, const char *text, uint64_t *bits)
     /* Refuse strings, lists and objects: their parsers rely on a newline. */
     if (strchr("\"[{", *text) != NULL)
         return false;
-    c.values = element;
+    c.first = element;
     p = read_any(&t, &c, from, element);
     *bits = load_u64(element);
     return p == t.end && t.misfit_at == NULL;

@@ -23,7 +23,7 @@ enum {
     KIND_REAL = 2, /* with a decimal point or an exponent */
     KIND_BOOLEAN = 4,
     KIND_NULL = 8,
-    KIND_OTHER = 16, /* a string, an object, or a nested list */
+    KIND_OTHER = 16, /* a string, an object, or a list that is not a vector */
     KIND_WIDE = 32,  /* in an open column: an integer that does not fit i32 */
     KIND_NUMBERS = KIND_INTEGER | KIND_REAL | KIND_BOOLEAN
 };
@@ -37,15 +37,27 @@ typedef struct json_column {
     bool is_ids;     /* token ids: true, false and null are refused */
     bool is_ignored; /* the value may be anything and is skipped */
     bool is_open;    /* `type` is not known yet, so every number fits */
-    size_t width;    /* bytes per element */
+    uint32_t count;  /* values of a vector; 0: no vectors, unless is_open */
+    size_t width;    /* bytes per value */
     int64_t min;     /* range of integers stored without further checks */
     int64_t max;
 
     const unsigned char *at; /* start of the value in the line; NULL: absent */
     bool is_list;            /* the value is a list */
+    bool is_nested;          /* the value is a list of vectors */
     size_t length;           /* elements in the list; 1 for a single value */
-    /* elements, little-endian; in json_columns.values */
+    size_t vector;           /* if is_nested: values of the first vector */
+    /*
+     * if is_nested: the first vector whose length is neither `count` nor, if
+     * that is 0, `vector`; NULL: none
+     */
+    const unsigned char *ragged_at;
+    size_t ragged_index;  /* index in the list */
+    size_t ragged_length; /* values of the vector */
+    /* values, little-endian; in json_columns.values */
     unsigned char *values;
+    unsigned char *first; /* those of the list or vector being read */
+    size_t n_vectors;     /* number of vectors before it */
     unsigned kinds; /* kinds of all values except small integers */
 } json_column;
 
@@ -64,7 +76,8 @@ typedef struct json_columns {
     /* The first value that does not fit its column; `misfit_at` NULL: none. */
     const json_column *misfit;
     const unsigned char *misfit_at;
-    size_t misfit_index; /* index in the list */
+    size_t misfit_index;  /* index in the list, or in the vector */
+    size_t misfit_vector; /* index of the vector, if is_nested */
     element_result misfit_why;
     /* The reason for returning false; `broken` NULL: out of memory. */
     const unsigned char *broken_at;
@@ -80,7 +93,7 @@ typedef struct json_columns {
 /* Allocates `n` columns, all zero.  Returns false if out of memory. */
 bool json_columns_open(json_columns *t, uint32_t n);
 
-/* Creates a column of elements of `type`.  The key is not copied. */
+/* Creates a column of values of `type`.  The key is not copied. */
 json_column json_column_of(const char *key, ps_type type);
 
 /*
@@ -88,9 +101,12 @@ json_column json_column_of(const char *key, ps_type type);
  * line is not a JSON object, has a duplicate key, or has a number beyond the
  * range of int64_t or double.
  *
+ * A list whose first element is a list is read as a list of vectors if the
+ * column is open or has a `count`.
+ *
  * The caller checks everything else: missing and unknown keys, lengths, kinds,
- * and the misfit.  In ignored values and values of KIND_OTHER, only brackets
- * and quotation marks are checked.
+ * ragged vectors, and the misfit.  In ignored values and values of KIND_OTHER,
+ * only brackets and quotation marks are checked.
  */
 bool json_columns_read(json_columns *t, const unsigned char *line, size_t n);
 

@@ -1,6 +1,7 @@
 /*
  * jsonl.c - JSON Lines: one object per line, with the token ids under one key.
- * The other keys become channels.
+ * The other keys become channels: lists, of a number or a vector per token, and
+ * a number or a declared vector per sequence.
  *
  * The first object with tokens determines the channels.  Keys named by --ignore
  * and keys that cannot be channels are left out.  The object is then parsed
@@ -22,6 +23,18 @@
 
 /* Maximum length of a line, in bytes.  The columns take four times as much. */
 #define MAX_LINE ((size_t)64 * 1024 * 1024)
+
+/* True for a length that a vector can have. */
+static bool is_vector(size_t n)
+{
+    return n >= 2 && n <= PS_MAX_VECTOR;
+}
+
+/* The channel of a column, which must not be of an unknown key. */
+static const ps_channel *channel_of(const reader *r, const json_column *c)
+{
+    return &r->out.schema.channels[c - r->columns.column - 1];
+}
 
 /* ---------------------------------------------------------------------
  * Messages
@@ -135,7 +148,9 @@ static const char *why_left_out(const json_columns *t, const json_column *c,
     if ((c->kinds & KIND_OTHER) != 0)
         return c->is_list ? "not a list of numbers" : show(c->at, shown);
     if ((c->kinds & KIND_NUMBERS) == 0)
-        return c->length == 0 ? "an empty list" : "null (see --channel)";
+        return c->length == 0   ? "an empty list"
+               : c->kinds == 0 ? "lists without numbers"
+                               : "null (see --channel)";
     if (!c->is_list && !known_good_name(c->key))
         return "not a valid channel name";
     return NULL;
@@ -159,11 +174,48 @@ static int bad_length(const reader *r, const json_column *c)
     const json_columns *t = &r->columns;
     const json_column *ids = &t->column[0];
     const char *key = message_name(c->key);
+    char declare[PS_NAME_BYTES + 64] = "";
 
+    if (c->is_open && !c->is_nested && known_find(c->key) == NULL &&
+        known_good_name(c->key) && is_vector(c->length))
+        (void)snprintf(declare, sizeof declare, ", or --channel=%s:TYPE[%zu] "
+                       "for a vector per sequence", c->key, c->length);
     return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, but "
-                          "%s has length %zu: use --ignore=%s",
+                          "%s has length %zu: use --ignore=%s%s",
                           key, c->length, message_name(ids->key), ids->length,
-                          key);
+                          key, declare);
+}
+
+/*
+ * Reports a vector whose length is not that of the channel, or in the first
+ * record that of the first vector.
+ */
+static int bad_vector(const reader *r, const json_column *c)
+{
+    const json_columns *t = &r->columns;
+    const char *key = message_name(c->key);
+    char index[24] = "";
+    char expected[PS_NAME_BYTES + 64];
+    char type[PS_TYPE_TEXT];
+
+    if (c->count > 0) {
+        ps_channel_type(channel_of(r, c), type);
+        (void)snprintf(expected, sizeof expected, "the channel is %s", type);
+    } else {
+        (void)snprintf(expected, sizeof expected, "%.64s[0] has length %zu",
+                       key, c->vector);
+    }
+    if (!c->is_list)
+        return input_bad_line(&r->in, column_of(t, c->at), "%s: is not a list, "
+                              "but %s: use --ignore=%s", key, expected, key);
+    if (!c->is_nested)
+        return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, "
+                              "but %s: use --ignore=%s", key, c->length,
+                              expected, key);
+    (void)snprintf(index, sizeof index, "[%zu]", c->ragged_index);
+    return input_bad_line(&r->in, column_of(t, c->ragged_at), "%s%s has length "
+                          "%zu, but %s: use --ignore=%s",
+                          key, index, c->ragged_length, expected, key);
 }
 
 /* Reports the first value that does not fit its column. */
@@ -172,7 +224,7 @@ static int bad_value(const reader *r)
     const json_columns *t = &r->columns;
     const json_column *c = t->misfit;
     const uint64_t column = column_of(t, t->misfit_at);
-    char where[PS_NAME_BYTES + 24];
+    char where[PS_NAME_BYTES + 48];
     char buffer[SHOWN_BYTES];
     char reason[READER_WHY_BYTES];
     const char *shown = show(t->misfit_at, buffer);
@@ -187,8 +239,16 @@ static int bad_value(const reader *r)
                               message_name(c->key), t->misfit_index, shown,
                               why);
     }
-    (void)snprintf(where, sizeof where, c->is_list ? "%s[%zu]" : "%s", c->key,
-                   t->misfit_index);
+    if (c->is_nested && t->misfit_why != ELEMENT_NO_VECTOR)
+        (void)snprintf(where, sizeof where, "%s[%zu][%zu]", c->key,
+                       t->misfit_vector, t->misfit_index);
+    else
+        (void)snprintf(where, sizeof where, c->is_list ? "%s[%zu]" : "%s",
+                       c->key,
+                       c->is_nested ? t->misfit_vector : t->misfit_index);
+    if (t->misfit_why == ELEMENT_NO_VECTOR)
+        return input_bad_line(&r->in, column, "%s: %s is not a vector: use "
+                              "--ignore=%s", where, shown, c->key);
     if (t->misfit_why == ELEMENT_NO_NUMBER)
         return input_bad_line(&r->in, column, "%s: %s is not a number: use "
                               "--ignore=%s", where, shown,
@@ -218,9 +278,17 @@ static ps_type guess_type(unsigned kinds)
                                                   : PS_U8;
 }
 
+/* A plain list in a channel of vectors is one vector. */
 static ps_kind kind_of(const json_column *c)
 {
-    return c->is_list ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+    return (c->count > 0 ? c->is_nested : c->is_list) ? PS_PER_TOKEN
+                                                      : PS_PER_SEQUENCE;
+}
+
+/* The vector length of a channel, 0 for single values. */
+static uint32_t count_of(const json_column *c)
+{
+    return c->is_nested ? (uint32_t)c->vector : c->count;
 }
 
 static int learn_channel(reader *r, const json_column *from)
@@ -229,6 +297,7 @@ static int learn_channel(reader *r, const json_column *from)
     const char *key = from->key;
     const known_channel *k = known_find(key);
     ps_channel c = {.kind = kind_of(from),
+                    .count = count_of(from),
                     .type = k != NULL ? k->type : guess_type(from->kinds)};
 
     if (!known_good_name(key))
@@ -264,6 +333,7 @@ static int learn_channels(reader *r)
             return reader_bad(r, "no key '%s', which --channel declares",
                               c->key);
         s->channels[i].kind = kind_of(c);
+        s->channels[i].count = count_of(c);
     }
     for (uint32_t i = 0; i < t->n_strays && status == STATUS_OK; i++) {
         const json_column *c = &t->column[t->n + i];
@@ -295,7 +365,7 @@ static uint32_t count_columns(const reader *r)
 
 /*
  * Creates the columns.  The columns of channels are open until the first object
- * shows their type.
+ * shows their kind.
  */
 static int make_columns(reader *r)
 {
@@ -316,6 +386,7 @@ static int make_columns(reader *r)
         *++c = json_column_of(s->channels[i].name,
                               open ? PS_F64 : s->channels[i].type);
         c->is_open = open;
+        c->count = s->channels[i].count;
     }
     for (uint32_t i = 0; i < options->n_ignored + r->n_left_out; i++) {
         *++c = json_column_of(i < options->n_ignored
@@ -324,6 +395,33 @@ static int make_columns(reader *r)
                               PS_U8);
         c->is_ignored = true;
     }
+    return STATUS_OK;
+}
+
+/*
+ * Checks a value with vectors, or of a channel of vectors: all have the same
+ * length, and a list has one per token.  Channels with well-known names have
+ * vectors only if they are declared.
+ */
+static int check_vectors(const reader *r, const json_column *c)
+{
+    const json_columns *t = &r->columns;
+
+    if (c->count == 0 && known_find(c->key) != NULL)
+        return no_channel(r, c);
+    if (!c->is_list)
+        return bad_vector(r, c);
+    if ((c->is_nested || c->length == 0) &&
+        c->length != t->column[0].length)
+        return bad_length(r, c);
+    if (c->is_nested ? c->ragged_at != NULL
+                     : c->length > 0 && c->length != c->count)
+        return bad_vector(r, c);
+    if (c->count == 0 && !is_vector(c->vector))
+        return input_bad_line(&r->in, column_of(t, c->at), "%s: vectors of "
+                              "length %zu, but the limits are 2 and %d: use "
+                              "--ignore=%s", message_name(c->key), c->vector,
+                              PS_MAX_VECTOR, message_name(c->key));
     return STATUS_OK;
 }
 
@@ -347,19 +445,41 @@ static int check_values(reader *r)
         return reader_bad(r, "%s: not a list", message_name(ids->key));
     for (uint32_t i = 0; i < n; i++) {
         const json_column *c = &t->column[i];
+        int status;
 
         if (c->at == NULL || c->is_ignored ||
             why_left_out(t, c, shown) != NULL)
             continue;
         if ((c->kinds & KIND_OTHER) != 0)
             return c->is_open ? no_channel(r, c) : bad_value(r);
-        if (c->is_list && c->length != ids->length)
-            return bad_length(r, c);
+        if (c->count == 0 && !c->is_nested) {
+            if (c->is_list && c->length != ids->length)
+                return bad_length(r, c);
+            continue;
+        }
+        status = check_vectors(r, c);
+        if (status != STATUS_OK)
+            return status;
     }
     if (t->n_strays == JSON_STRAYS)
         return reader_bad(r, "at least %d unknown keys: use --ignore for some",
                           JSON_STRAYS);
     return STATUS_OK;
+}
+
+/* Reports a value per token in a channel per sequence, or the reverse. */
+static int bad_kind(const reader *r, const json_column *c)
+{
+    static const char *const why[2][2] = {
+        {"is not a list, but was in the first record",
+         "is a list, but was not in the first record"},
+        {"is one vector, but was a list of vectors in the first record",
+         "is a list of vectors, but was one vector in the first record"}};
+
+    return input_bad_line(&r->in, column_of(&r->columns, c->at), "%s: %s: use "
+                          "--ignore=%s", c->key,
+                          why[c->count > 0][kind_of(c) == PS_PER_TOKEN],
+                          c->key);
 }
 
 /* Checks that an object has exactly the keys of the stream's channels. */
@@ -377,12 +497,7 @@ static int check_keys(reader *r)
                               "--ignore=%s", c->key,
                               c->key);
         if (kind_of(c) != s->channels[i].kind)
-            return input_bad_line(&r->in, column_of(t, c->at), "%s: %s: use "
-                                  "--ignore=%s", c->key,
-                                  c->is_list ? "is a list, but was not in the "
-                                               "first record"
-                                             : "is not a list, but was in the "
-                                               "first record", c->key);
+            return bad_kind(r, c);
     }
     for (uint32_t i = 0; i < t->n_strays; i++) {
         const json_column *c = &t->column[t->n + i];
@@ -462,11 +577,12 @@ static int put_columns(reader *r)
     for (uint32_t i = 0; i < s->n_channels; i++) {
         const json_column *c = &column[1 + i];
         unsigned char *to = r->out.payload + ps_payload_offset(s, i, n_tok);
+        const size_t bytes = c->count > 0 ? c->count * c->width : c->width;
 
-        if (c->is_list)
-            memcpy(to, c->values + begin * c->width, n_tok * c->width);
+        if (kind_of(c) == PS_PER_TOKEN)
+            memcpy(to, c->values + begin * bytes, n_tok * bytes);
         else
-            memcpy(to, c->values, c->width);
+            memcpy(to, c->values, bytes);
     }
     return state_put(&r->state, &r->out, n_tok, r->out.payload);
 }

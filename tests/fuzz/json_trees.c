@@ -90,6 +90,25 @@ static void empty_value(char *line, size_t from, size_t to)
 }
 
 /*
+ * The same for the elements of a list that are no numbers.  In a list of
+ * vectors, `nested`, it is for those of the vectors.
+ */
+static void empty_elements(char *line, size_t at, size_t end, bool nested)
+{
+    do {
+        const size_t from = after_blanks(line, end, at + 1);
+
+        at = after_value(line, end, from);
+        if (at < end && at - from >= 2 && nested && line[from] == '[')
+            empty_elements(line, from, at, false);
+        else if (at < end && at - from >= 2 &&
+                 strchr("\"{[", line[from]) != NULL)
+            empty_value(line, from, at);
+        at = after_blanks(line, end, at);
+    } while (at < end && line[at] == ',');
+}
+
+/*
  * The same for a value that is not a number, and for such elements of a list:
  * only their ends are checked.
  */
@@ -99,16 +118,9 @@ static void empty_values(char *line, size_t n, size_t at, size_t end)
         return;
     if (line[at] == '"' || line[at] == '{')
         empty_value(line, at, end);
-    if (line[at] != '[')
-        return;
-    do {
-        const size_t from = after_blanks(line, end, at + 1);
-
-        at = after_value(line, end, from);
-        if (at < end && at - from >= 2 && strchr("\"{[", line[from]) != NULL)
-            empty_value(line, from, at);
-        at = after_blanks(line, end, at);
-    } while (at < end && line[at] == ',');
+    if (line[at] == '[')
+        empty_elements(line, at, end,
+                       line[after_blanks(line, end, at + 1)] == '[');
 }
 
 /* Overwrites ignored values with 0 and blanks. */
@@ -147,22 +159,62 @@ static bool names_channel(reader *r, const char *key)
     return strcmp(key, r->conf->ids_key) != 0 && !reader_ignores(r, key);
 }
 
-static ps_kind kind_of_tree(const json_t *value)
+/* A list whose first element is a list. */
+static bool is_nested(const json_t *value)
 {
-    return json_is_array(value) ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+    return json_is_array(json_array_get(value, 0));
+}
+
+/* Vector length of a channel that is declared with `count`. */
+static uint32_t count_of_tree(uint32_t count, const json_t *value)
+{
+    return is_nested(value) ? (uint32_t)json_array_size(
+                                  json_array_get(value, 0))
+                            : count;
+}
+
+static ps_kind kind_of_tree(uint32_t count, const json_t *value)
+{
+    return is_nested(value) || (count == 0 && json_is_array(value))
+               ? PS_PER_TOKEN
+               : PS_PER_SEQUENCE;
+}
+
+/* Number of values in a list, the vectors of a list, or a single value. */
+static size_t count_values(const json_t *value)
+{
+    size_t n = 0;
+
+    if (!json_is_array(value))
+        return 1;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        n += count_values(json_array_get(value, i));
+    return n;
+}
+
+/* The i-th of them, if the vectors have equal lengths. */
+static const json_t *value_of(const json_t *value, size_t i)
+{
+    const size_t n = json_array_size(json_array_get(value, 0));
+
+    if (!json_is_array(value))
+        return value;
+    return is_nested(value)
+               ? json_array_get(json_array_get(value, i / n), i % n)
+               : json_array_get(value, i);
 }
 
 static bool learn_tree(reader *r, const char *key, const json_t *value)
 {
     ps_schema *s = &r->out.schema;
-    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    const size_t n = count_values(value);
     const known_channel *k = known_find(key);
     bool real = false, wide = false, integer = false;
-    ps_channel c = {.kind = kind_of_tree(value)};
+    ps_channel c = {.kind = kind_of_tree(0, value),
+                    .count = count_of_tree(0, value)};
 
     for (size_t i = 0; i < n; i++) {
-        const json_t *element =
-            json_is_array(value) ? json_array_get(value, i) : value;
+        const json_t *element = value_of(value, i);
 
         real = real || json_is_real(element) || json_is_null(element);
         integer = integer || json_is_integer(element);
@@ -189,13 +241,23 @@ static bool is_scalar(const json_t *value)
            !json_is_array(value);
 }
 
-/* True unless it is a scalar or a list of scalars. */
-static bool has_others(const json_t *value)
+static bool is_vector_tree(const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(value); i++)
         if (!is_scalar(json_array_get(value, i)))
+            return false;
+    return json_is_array(value);
+}
+
+/* True unless it is a scalar, a list of scalars, or a list of such lists. */
+static bool has_others(const json_t *value)
+{
+    if (!is_nested(value))
+        return !is_scalar(value) && !is_vector_tree(value);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!is_vector_tree(json_array_get(value, i)))
             return true;
-    return !json_is_array(value) && !is_scalar(value);
+    return false;
 }
 
 /* A number, true or false, or a list with one of them. */
@@ -229,7 +291,8 @@ static bool learn_trees(reader *r, json_t *object)
         value = json_object_get(object, s->channels[i].name);
         if (value == NULL)
             return false;
-        s->channels[i].kind = kind_of_tree(value);
+        s->channels[i].kind = kind_of_tree(s->channels[i].count, value);
+        s->channels[i].count = count_of_tree(s->channels[i].count, value);
     }
     json_object_foreach(object, key, value)
         if (is_left_out(r, key, value)
@@ -250,7 +313,8 @@ static bool has_channels(reader *r, json_t *object)
 
     for (uint32_t i = 0; i < s->n_channels; i++) {
         value = json_object_get(object, s->channels[i].name);
-        if (value == NULL || kind_of_tree(value) != s->channels[i].kind)
+        if (value == NULL || kind_of_tree(s->channels[i].count, value) !=
+                                 s->channels[i].kind)
             return false;
     }
     json_object_foreach(object, key, value)
@@ -260,6 +324,31 @@ static bool has_channels(reader *r, json_t *object)
                       reader_find_channel(r, key) == PS_TOKENS)
             return false;
     return true;
+}
+
+/* True if a value has one element per token, or a vector as declared. */
+static bool has_length(reader *r, const char *key, const json_t *value,
+                       size_t length)
+{
+    const uint32_t c = reader_find_channel(r, key);
+    const size_t n = json_array_size(value);
+    size_t count = c != PS_TOKENS ? r->out.schema.channels[c].count : 0;
+
+    if (!is_nested(value)) {
+        if (count > 0)
+            return json_is_array(value) && (n == count || n + length == 0);
+        return !json_is_array(value) || n == length;
+    }
+    if (count == 0) {
+        if (known_find(key) != NULL ||
+            (c != PS_TOKENS && r->out.writer != NULL))
+            return false;
+        count = json_array_size(json_array_get(value, 0));
+    }
+    for (size_t i = 0; i < n; i++)
+        if (json_array_size(json_array_get(value, i)) != count)
+            return false;
+    return n == length && count >= 2 && count <= PS_MAX_VECTOR;
 }
 
 /* Lists are as long as that of the ids; other values are scalars. */
@@ -276,8 +365,7 @@ static bool has_scalars(reader *r, json_t *object, size_t length)
                    reader_find_channel(r, key) == PS_TOKENS;
         if (is_left_out(r, key, value))
             continue;
-        if (has_others(value) ||
-            (json_is_array(value) && json_array_size(value) != length))
+        if (has_others(value) || !has_length(r, key, value, length))
             return false;
     }
     return unknown < JSON_STRAYS;
@@ -305,23 +393,23 @@ static element_result tree_bits(ps_type type, const json_t *value,
     }
 }
 
-/* Stores elements from `begin` up to `end` of a list, or a single value. */
-static bool store_tree(ps_type type, const json_t *value, size_t begin,
-                       size_t end, unsigned char *to)
+/* Stores elements from `begin` up to `end` of a list, or a single one. */
+static bool store_tree(const ps_channel *channel, const json_t *value,
+                       size_t begin, size_t end, unsigned char *to)
 {
-    const size_t width = ps_type_bytes(type);
-    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    const size_t width = ps_type_bytes(channel->type);
+    const size_t each = channel->count == 0 ? 1 : channel->count;
+    const bool is_one = channel->kind == PS_PER_SEQUENCE;
+    const size_t n = count_values(value);
     uint64_t bits = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (tree_bits(type, json_is_array(value) ? json_array_get(value, i)
-                                                 : value,
-                      &bits) != ELEMENT_OK)
+        if (tree_bits(channel->type, value_of(value, i), &bits) != ELEMENT_OK)
             return false;
-        if (!json_is_array(value))
-            store_low(to, bits, width);
-        else if (i >= begin && i < end)
-            store_low(to + (i - begin) * width, bits, width);
+        if (is_one)
+            store_low(to + i * width, bits, width);
+        else if (i / each >= begin && i / each < end)
+            store_low(to + (i - begin * each) * width, bits, width);
     }
     return true;
 }
@@ -360,7 +448,7 @@ static void find_tokens(const reader *r, const json_t *object,
 static int put_tree(reader *r, json_t *object, const json_t *ids)
 {
     const ps_schema *s = &r->out.schema;
-    const ps_type type = s->token_type;
+    const ps_channel tokens = {.type = s->token_type, .kind = PS_PER_TOKEN};
     size_t begin = 0;
     size_t end = json_array_size(ids);
     uint32_t n_tok;
@@ -375,9 +463,9 @@ static int put_tree(reader *r, json_t *object, const json_t *ids)
     status = records_reserve(&r->out, (size_t)ps_payload_bytes(s, n_tok + 1));
     if (status != STATUS_OK)
         return status;
-    good = store_tree(type, ids, begin, end, r->out.payload);
+    good = store_tree(&tokens, ids, begin, end, r->out.payload);
     for (uint32_t i = 0; i < s->n_channels; i++)
-        good = store_tree(s->channels[i].type,
+        good = store_tree(&s->channels[i],
                           json_object_get(object, s->channels[i].name), begin,
                           end, r->out.payload +
                                    ps_payload_offset(s, i, n_tok)) && good;
@@ -394,7 +482,7 @@ static int take_object(reader *r, json_t *object)
     const json_t *ids = json_object_get(object, r->conf->ids_key);
     int status;
 
-    if (!json_is_array(ids) ||
+    if (!json_is_array(ids) || is_nested(ids) ||
         !has_scalars(r, object, json_array_size(ids)))
         return refuse(r);
     if (json_array_size(ids) == 0)

@@ -295,6 +295,11 @@ jsonl_seeds() {
     { echo 'attention_mask:f32' &&
         printf '{"attention_mask":[0.0,1,false],"input_ids":[1,2,3]}\n'; } |
         seed jsonl masked 16 0
+    printf '{"input_ids":[%s],"v":[%s],"w":[%s]}\n' 1,2 '[0.5,1],[null,2]' \
+        '[1,2,3] , [4,5,6]' 3 '[7,8]' '[-1,-2,-3]' '' '' '' \
+        4 '[1]' '[1,2,3]' | seed jsonl vectors 0 0
+    { echo 'e:f32[3]:-1' && printf '{"input_ids":[%s],"e":[%s]}\n' \
+        1,2 1,2.5,3 1 4,5,6 '' '' 1 '[1,2,3]'; } | seed jsonl one-vector 16 0
 }
 
 # npy DICTIONARY: everything before the numbers of a .npy file.

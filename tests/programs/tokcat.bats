@@ -722,7 +722,8 @@ END
     bad_first '{"input_ids":[1],"x":[1]}' \
         ": no key 'y', which --channel declares" --channel=y:u8
     bad_first '{"input_ids":[1,2,3],"x":[1,3]}' \
-        ", column 26: x has length 2, but input_ids has length 3$(remedy x)"
+        ", column 26: x has length 2, but input_ids has length 3$(remedy x),\
+ or --channel=x:TYPE[2] for a vector per sequence"
 }
 
 @test "jsonl: values that a channel cannot hold" {

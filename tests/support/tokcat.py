@@ -11,9 +11,10 @@ defines the hash.  Keys of the description, all optional except the records:
     special    {"pad": id, "bos": ..., "eos", "cls", "sep", "mask"}
     labels     the label convention, a number
     tokenizer  a file that made the tokens
-    channels   [[name, type, "token" or "sequence", fill], ...]
+    channels   [[name, type, "token" or "sequence", fill], ...]; the type of
+               vectors is "f32[3]"
     records    [[tokens, channel, ...], ...]; a channel of a sequence is a
-               number, one of tokens a list
+               number or a vector, one of tokens a list of these
 
 SPDX-License-Identifier: MIT
 """
@@ -73,10 +74,11 @@ def element(type_name, value):
 
 
 def channel_entry(name, type_name, kind, fill):
+    type_name, _, count = type_name.rstrip("]").partition("[")
     fill = element(type_name, fill)
-    return (struct.pack("<24sBBB", name.encode(), TYPES[type_name][0],
-                        {"token": 1, "sequence": 2}[kind], len(fill)) +
-            bytes(13) + fill.ljust(8, b"\0") + bytes(16))
+    return (struct.pack("<24sBBB5xI4x", name.encode(), TYPES[type_name][0],
+                        {"token": 1, "sequence": 2}[kind], len(fill),
+                        int(count or 0)) + fill.ljust(8, b"\0") + bytes(16))
 
 
 def header(d, channels):
@@ -96,15 +98,21 @@ def header(d, channels):
     return data + digest(data)
 
 
+def flat(value):
+    """The values of a number, a list of values, or a list of vectors."""
+    if not isinstance(value, list):
+        return [value]
+    return [one for item in value for one in flat(item)]
+
+
 def record(letter, channels, tokens, *values):
     data = struct.pack("<I%d%s" % (len(tokens), letter), len(tokens),
                        *tokens)
     for kind in "token", "sequence":
         for channel, value in zip(channels, values):
             if channel[2] == kind:
-                several = value if kind == "token" else [value]
-                for one in several:
-                    data += element(channel[1], one)
+                for one in flat(value):
+                    data += element(channel[1].split("[")[0], one)
     return data
 
 

@@ -262,6 +262,82 @@ static void test_keys(void **state)
     json_columns_free(&c);
 }
 
+/* ---- Vectors ---- */
+
+static bool read_vectors(json_columns *c, const char *value, uint32_t count)
+{
+    char line[200];
+
+    *c = (json_columns){0};
+    assert_true(json_columns_open(c, 2));
+    c->column[0] = json_column_of("input_ids", PS_U16);
+    c->column[1] = json_column_of("v", PS_I32);
+    c->column[1].count = count;
+    (void)snprintf(line, sizeof line, "{\"input_ids\":[7],\"v\":%s}\n", value);
+    return json_columns_read(c, (const unsigned char *)line, strlen(line) - 1);
+}
+
+static void test_vectors(void **state)
+{
+    static const struct {
+        const char *value;
+        size_t length, vector;
+        size_t ragged; /* index of a vector that is not of two; 9: none */
+        int misfits[2]; /* index of the vector and of the value; or 9 */
+        int broken;     /* offset in the value */
+    } cases[] = {
+        {"[[1,2],[3,4],[5,6]]", 3, 2, 9, {9, 9}, 0},
+        {" [ [ 1 , 2 ] ,\t[3,4] ] ", 2, 2, 9, {9, 9}, 0},
+        {"[[1,2],[3],[4,5,6]]", 3, 2, 1, {9, 9}, 0},
+        {"[[],[1,2]]", 2, 0, 0, {9, 9}, 0},
+        {"[[1,2],[3,0.5]]", 2, 2, 9, {1, 1}, 0},
+        {"[[1,2],[null,3]]", 2, 2, 9, {1, 0}, 0},
+        {"[[1,2],3]", 2, 2, 9, {1, 0}, 0},
+        {"[[1,2],[[3],4]]", 2, 2, 9, {1, 0}, 0},
+        {"[[1,2],\"a\",[\"b\",1]]", 3, 2, 9, {1, 0}, 0},
+        {"[[1,2]", 0, 0, 9, {9, 9}, 6},
+        {"[[1,2", 0, 0, 9, {9, 9}, 5},
+        {"[[1,2],]", 0, 0, 9, {9, 9}, 7},
+        {"[[1,2][3,4]]", 0, 0, 9, {9, 9}, 6},
+        {"[[1,2]]]", 0, 0, 9, {9, 9}, 7},
+        {"[[1,02]]", 0, 0, 9, {9, 9}, 4},
+    };
+    json_columns c;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const json_column *v;
+        bool good = read_vectors(&c, cases[i].value, 2);
+
+        v = &c.column[1];
+        if (cases[i].broken != 0)
+            good = !good && c.broken_at - v->at == cases[i].broken;
+        else
+            good = good && v->is_nested && v->length == cases[i].length &&
+                   v->vector == cases[i].vector &&
+                   (v->ragged_at != NULL) == (cases[i].ragged != 9) &&
+                   (v->ragged_at == NULL ||
+                    v->ragged_index == cases[i].ragged) &&
+                   (c.misfit_at != NULL) == (cases[i].misfits[0] != 9) &&
+                   (c.misfit_at == NULL ||
+                    ((int)c.misfit_vector == cases[i].misfits[0] &&
+                     (int)c.misfit_index == cases[i].misfits[1])) &&
+                   c.column[0].values[0] == 7;
+        if (!good)
+            fail_msg("%s", cases[i].value);
+        json_columns_free(&c);
+    }
+    /* The values are contiguous. */
+    assert_true(read_vectors(&c, "[[1,-2],[3,4]]", 2));
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(value_at(&c.column[1], i), i == 1 ? -2 : (int)i + 1);
+    json_columns_free(&c);
+    /* A column of single values has no vectors. */
+    assert_true(read_vectors(&c, "[[1,2]]", 0));
+    assert_false(c.column[1].is_nested);
+    assert_int_equal(c.misfit_why, ELEMENT_NO_NUMBER);
+    json_columns_free(&c);
+}
+
 /* ---- Floats ---- */
 
 /* A list of a float, a list of doubles, and a float, all of `number`. */
@@ -509,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_ignored),
         cmocka_unit_test(test_other_lengths),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_drawn_floats),
         cmocka_unit_test(test_drawn),
