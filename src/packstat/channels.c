@@ -40,7 +40,7 @@ ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
         return PS_OK;
     *err = (ps_error){.code = PS_ERR_MAGIC};
     (void)snprintf(err->text, sizeof err->text,
-                   "no per-sequence channel of integers is named '%.40s'", by);
+                   "no channel '%.40s' with one integer per sequence", by);
     return PS_ERR_MAGIC;
 }
 

@@ -49,7 +49,8 @@ static int find_group(input *in)
         return STATUS_OK;
     return groups_find(&in->schema, name, &in->group)
                ? STATUS_OK
-               : message_usage("%s: no per-sequence channel '%s' to group by",
+               : message_usage("%s: no channel '%s' with one number per "
+                               "sequence to group by",
                                files_input_name(in->name), message_name(name));
 }
 

@@ -77,7 +77,7 @@ alignment, since a pack has at most as many sequences" packstream -L 2000000 --g
     program=packstat operands=(x.tok)
     bad_option '--group needs --histogram' --group=pair
     bad_option '--align needs --group' --align=4 --histogram
-    refused 65 "no per-sequence channel 'mask' to group by" \
+    refused 65 "no channel 'mask' with one number per sequence to group by" \
         packstat --histogram --group=mask x.tok
     packstream -L 128 -o x.pks x.tok
     refused 64 '--group needs token records: x.pks has packs' \

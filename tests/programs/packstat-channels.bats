@@ -175,8 +175,8 @@ targets() {
         run -65 --separate-stderr packstat --by="$channel" "$file"
         [ -z "$output" ]
         # shellcheck disable=SC2154 # run sets it
-        [ "$stderr" = "packstat: $file: no per-sequence channel of \
-integers is named '$channel'" ]
+        [ "$stderr" = "packstat: $file: no channel '$channel' with one \
+integer per sequence" ]
     done <<'END'
 x.tok none
 x.pks none

@@ -385,7 +385,7 @@ starts() {
         refused 64 "--group and ${option%%=*} cannot be combined" \
             tokshuf --group=g "$option" g.tok
     done
-    refused 64 "g.tok: no per-sequence channel 'x' to group by" \
+    refused 64 "g.tok: no channel 'x' with one number per sequence to group by" \
         tokshuf --group=x g.tok
     run -65 tokshuf -q --group=g --state=s --state-every=9 -o new.tok - \
         < <(head -c 9000 g.tok)
