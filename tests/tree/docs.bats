@@ -153,6 +153,11 @@ python3_is() {
     run_sections budgets.md 0 9
 }
 
+@test "vectors" {
+    skip_without_numpy
+    run_sections vectors.md 0 9
+}
+
 @test "text and chats" {
     unset PYTHONPATH        # the package as pip installs it
     skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \
