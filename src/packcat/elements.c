@@ -23,35 +23,44 @@
 elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
                      uint32_t channel)
 {
-    const uint64_t offset =
-        ps_payload_offset(schema, channel, sequence->n_tok);
+    const ps_channel *c =
+        channel == PS_TOKENS ? NULL : &schema->channels[channel];
+    uint64_t offset = ps_payload_offset(schema, channel, sequence->n_tok);
     elements list = {.type = schema->token_type, .n = sequence->n_tok};
 
-    /* The payload is in memory, so offsets fit in a size_t. */
-    list.bytes = sequence->payload + (size_t)offset;
-    if (channel != PS_TOKENS) {
-        const ps_channel *c = &schema->channels[channel];
-
+    if (c != NULL) {
         list.type = c->type;
         list.vector = c->count;
         if (c->kind == PS_PER_SEQUENCE)
             list.n = 1;
+        if (c->kind == PS_LIST)
+            offset = ps_payload_list(schema, channel, sequence->n_tok,
+                                     sequence->payload, &list.n);
         list.n *= ps_channel_values(c);
     }
+    /* The payload is in memory, so offsets fit in a size_t. */
+    list.bytes = sequence->payload + (size_t)offset;
     return list;
 }
 
 elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
                           const ps_field *field, uint32_t i)
 {
-    const bool one = field->channel.kind == PS_PER_SEQUENCE;
+    const ps_channel *c = &field->channel;
     const ps_piece piece = ps_pack_piece(info, pack, i);
+    elements list = {.type = c->type, .n = 1, .vector = c->count};
 
-    return (elements){
-        .type = field->channel.type,
-        .n = (one ? 1 : piece.n_tok) * ps_channel_values(&field->channel),
-        .vector = field->channel.count,
-        .bytes = packs_values(info, pack, field, i, piece.begin)};
+    if (c->kind == PS_LIST) {
+        const ps_list of = ps_pack_list(info, pack, field->source, i);
+
+        list.n = of.n;
+        list.bytes = of.elements;
+    } else {
+        list.n = c->kind == PS_PER_SEQUENCE ? 1 : piece.n_tok;
+        list.bytes = packs_values(info, pack, field, i, piece.begin);
+    }
+    list.n *= ps_channel_values(c);
+    return list;
 }
 
 uint32_t elements_channel(const ps_schema *schema, const char *name)

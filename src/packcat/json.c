@@ -48,7 +48,7 @@ void convert_jsonl(input *in, output *out)
         elements_print(out, &list, ',');
         output_text(out, "]");
         for (uint32_t c = 0; c < schema->n_channels; c++) {
-            const bool in_list = schema->channels[c].kind == PS_PER_TOKEN;
+            const bool in_list = schema->channels[c].kind != PS_PER_SEQUENCE;
 
             list = elements_of(schema, &sequence, c);
             put_key(out, schema->channels[c].name);
@@ -65,7 +65,8 @@ void convert_jsonl(input *in, output *out)
  *
  * A pack is one row of its sequences, without padding or gaps; seq_lengths
  * lists their lengths.  A per-token channel is a list with one element per
- * token, a per-sequence channel a list with one element per sequence.
+ * token, a per-sequence channel a list with one element per sequence, and a
+ * list channel a list of lists, one per sequence.
  */
 
 /* Prints the values of all sequences. */
@@ -76,7 +77,9 @@ static void put_field(output *out, const ps_pack_info *info,
         const elements list = elements_in_pack(info, pack, field, i);
 
         output_text(out, i == 0 ? "[" : ",");
+        output_text(out, field->channel.kind == PS_LIST ? "[" : "");
         elements_print(out, &list, ',');
+        output_text(out, field->channel.kind == PS_LIST ? "]" : "");
     }
     output_text(out, "]");
 }

@@ -49,6 +49,10 @@ static const char *set_type(ps_channel *channel, const char *text, size_t n)
         memcpy(type, text, name);
     if (!ps_type_from_name(type, &channel->type))
         return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
+    if (n >= name + 2 && strncmp(text + n - 2, "[]", 2) == 0) {
+        channel->kind = PS_LIST;
+        n -= 2;
+    }
     if (name == n)
         return NULL;
     count = strtoul(text + name + 1, &end, 10);
@@ -83,8 +87,9 @@ const char *conf_set_channel(void *to, const char *value)
     why = set_type(&channel, value, n);
     if (why != NULL)
         return why;
-    if (channel.count > 0 && strcmp(channel.name, "attention_mask") == 0)
-        return "an attention mask has no vectors";
+    if ((channel.count > 0 || channel.kind == PS_LIST) &&
+        strcmp(channel.name, "attention_mask") == 0)
+        return "an attention mask has one number per token";
     channel.fill = known_fill(channel.name, channel.type);
     if (value[n] != '\0' &&
         !json_element(channel.type, value + n + 1, &channel.fill))
@@ -147,8 +152,8 @@ static const option_entry entries[] = {
      OPTION_TEXT(conf, ids_key), OPTION_GIVEN(conf, ids_key_given)},
     {0, "channel", "KEY:TYPE[:FILL]",
      "jsonl: set the channel's type (u8 u16 u32 u64 i32 i64\n"
-     "f32 f64, or a vector such as f32[80]) and fill\n"
-     "(default: 0); repeatable",
+     "f32 f64, a vector such as f32[80], or a list such as\n"
+     "u16[]) and fill (default: 0); repeatable",
      OPTION_CALL(conf_set_channel)},
     {0, "ignore", "KEY",
      "jsonl, datatrove, tfrecord: skip the key or channel\n"

@@ -37,6 +37,7 @@ typedef struct json_column {
     bool is_ids;     /* token ids: true, false and null are refused */
     bool is_ignored; /* the value may be anything and is skipped */
     bool is_open;    /* `type` is not known yet, so every number fits */
+    bool is_own;     /* a list of its own length, not one element per token */
     uint32_t count;  /* values of a vector; 0: no vectors, unless is_open */
     size_t width;    /* bytes per value */
     int64_t min;     /* range of integers stored without further checks */

@@ -1,7 +1,7 @@
 /*
  * jsonl.c - JSON Lines: one object per line, with the token ids under one key.
- * The other keys become channels: lists, of a number or a vector per token, and
- * a number or a declared vector per sequence.
+ * The other keys become channels: lists, of a number or a vector per token; a
+ * number or a declared vector per sequence; and declared lists of any length.
  *
  * The first object with tokens determines the channels.  Keys named by --ignore
  * and keys that cannot be channels are left out.  The object is then parsed
@@ -174,12 +174,17 @@ static int bad_length(const reader *r, const json_column *c)
     const json_columns *t = &r->columns;
     const json_column *ids = &t->column[0];
     const char *key = message_name(c->key);
-    char declare[PS_NAME_BYTES + 64] = "";
+    char declare[PS_NAME_BYTES + 120] = "";
 
     if (c->is_open && !c->is_nested && known_find(c->key) == NULL &&
-        known_good_name(c->key) && is_vector(c->length))
-        (void)snprintf(declare, sizeof declare, ", or --channel=%s:TYPE[%zu] "
-                       "for a vector per sequence", c->key, c->length);
+        known_good_name(c->key))
+        (void)snprintf(declare, sizeof declare,
+                       is_vector(c->length)
+                           ? ", or --channel=%s:TYPE[%zu] for a vector per "
+                             "sequence, or TYPE[] for a list of any length"
+                           : ", or --channel=%s:TYPE[] for a list of any "
+                             "length",
+                       c->key, c->length);
     return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, but "
                           "%s has length %zu: use --ignore=%s%s",
                           key, c->length, message_name(ids->key), ids->length,
@@ -281,6 +286,8 @@ static ps_type guess_type(unsigned kinds)
 /* A plain list in a channel of vectors is one vector. */
 static ps_kind kind_of(const json_column *c)
 {
+    if (c->is_own)
+        return PS_LIST;
     return (c->count > 0 ? c->is_nested : c->is_list) ? PS_PER_TOKEN
                                                       : PS_PER_SEQUENCE;
 }
@@ -333,7 +340,7 @@ static int learn_channels(reader *r)
             return reader_bad(r, "no key '%s', which --channel declares",
                               c->key);
         s->channels[i].kind = kind_of(c);
-        s->channels[i].count = count_of(c);
+        s->channels[i].count = c->is_own ? c->count : count_of(c);
     }
     for (uint32_t i = 0; i < t->n_strays && status == STATUS_OK; i++) {
         const json_column *c = &t->column[t->n + i];
@@ -387,6 +394,7 @@ static int make_columns(reader *r)
                               open ? PS_F64 : s->channels[i].type);
         c->is_open = open;
         c->count = s->channels[i].count;
+        c->is_own = s->channels[i].kind == PS_LIST;
     }
     for (uint32_t i = 0; i < options->n_ignored + r->n_left_out; i++) {
         *++c = json_column_of(i < options->n_ignored
@@ -425,6 +433,24 @@ static int check_vectors(const reader *r, const json_column *c)
     return STATUS_OK;
 }
 
+/* Checks a list of its own length, of numbers or of vectors. */
+static int check_list(const reader *r, const json_column *c)
+{
+    const char *key = message_name(c->key);
+
+    if (c->is_list && c->length == 0)
+        return STATUS_OK;
+    if (c->is_list && c->is_nested == (c->count > 0))
+        return c->is_nested && c->ragged_at != NULL ? bad_vector(r, c)
+                                                    : STATUS_OK;
+    return input_bad_line(&r->in, column_of(&r->columns, c->at),
+                          "%s: is not a list of %s, as --channel declares%s",
+                          key, c->count > 0 ? "vectors" : "numbers",
+                          c->is_nested ? ": for vectors of N numbers, use "
+                                         "TYPE[N][]"
+                                       : "");
+}
+
 /*
  * Checks an object, even if it has no tokens: values must be numbers, and lists
  * must have one element per token.
@@ -452,6 +478,12 @@ static int check_values(reader *r)
             continue;
         if ((c->kinds & KIND_OTHER) != 0)
             return c->is_open ? no_channel(r, c) : bad_value(r);
+        if (c->is_own) {
+            status = check_list(r, c);
+            if (status != STATUS_OK)
+                return status;
+            continue;
+        }
         if (c->count == 0 && !c->is_nested) {
             if (c->is_list && c->length != ids->length)
                 return bad_length(r, c);
@@ -549,6 +581,23 @@ static void trim(reader *r, size_t *begin, size_t *end)
         --*end;
 }
 
+static size_t element_bytes(const json_column *c)
+{
+    return c->count > 0 ? c->count * c->width : c->width;
+}
+
+/* Bytes of the elements of all lists of their own length. */
+static size_t list_bytes(const reader *r)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = 1; i <= r->out.schema.n_channels; i++)
+        if (r->columns.column[i].is_own)
+            bytes += r->columns.column[i].length *
+                     element_bytes(&r->columns.column[i]);
+    return bytes;
+}
+
 /* Writes the columns as a record. */
 static int put_columns(reader *r)
 {
@@ -556,6 +605,7 @@ static int put_columns(reader *r)
     const json_column *column = r->columns.column;
     size_t begin = 0;
     size_t end = column[0].length;
+    size_t lists; /* offset of the next list in the payload */
     uint32_t n_tok;
     int status;
 
@@ -569,7 +619,8 @@ static int put_columns(reader *r)
         return state_put(&r->state, &r->out, n_tok,
                          column[0].values + begin * column[0].width);
 
-    status = records_reserve(&r->out, (size_t)ps_payload_bytes(s, n_tok));
+    lists = (size_t)ps_payload_bytes(s, n_tok);
+    status = records_reserve(&r->out, lists + list_bytes(r));
     if (status != STATUS_OK)
         return status;
     memcpy(r->out.payload, column[0].values + begin * column[0].width,
@@ -577,12 +628,17 @@ static int put_columns(reader *r)
     for (uint32_t i = 0; i < s->n_channels; i++) {
         const json_column *c = &column[1 + i];
         unsigned char *to = r->out.payload + ps_payload_offset(s, i, n_tok);
-        const size_t bytes = c->count > 0 ? c->count * c->width : c->width;
+        const size_t bytes = element_bytes(c);
 
-        if (kind_of(c) == PS_PER_TOKEN)
+        if (kind_of(c) == PS_PER_TOKEN) {
             memcpy(to, c->values + begin * bytes, n_tok * bytes);
-        else
+        } else if (c->is_own) {
+            store_u32(to, (uint32_t)c->length);
+            memcpy(r->out.payload + lists, c->values, c->length * bytes);
+            lists += c->length * bytes;
+        } else {
             memcpy(to, c->values, bytes);
+        }
     }
     return state_put(&r->state, &r->out, n_tok, r->out.payload);
 }

@@ -64,6 +64,17 @@ objects() {
     }'
 }
 
+# listed N: token records with two lists per sequence.
+listed() {
+    ids "$1" | awk '{
+        gsub(/ *$/, "")
+        gsub(/ /, ",")
+        printf "{\"input_ids\":[%s],\"a\":[%s],\"e\":[%s]}\n", $0,
+            NR % 3 ? substr($0, 1, index($0 ",", ",") - 1) : "",
+            NR % 2 ? "[1,2],[3,4]" : ""
+    }' | tokcat --from=jsonl --channel=a:u16[] --channel=e:u8[2][]:7
+}
+
 # Ways to read: `manner` of feed() in tests/fuzz/fuzz.h.
 manners='0 1 5 31 36 65 130'
 
@@ -89,7 +100,9 @@ framed_seeds() {
         ids 5 | tokcat --from=ids | seed framed "ids-$manner" 4 0 0 "$manner"
         objects 5 | tokcat --from=jsonl |
             seed framed "channels-$manner" 4 0 0 "$manner"
+        listed 5 | seed framed "lists-$manner" 4 0 0 "$manner"
     done
+    listed 5 | seed framed long-lists 13 2 0 3
     objects 5 | tokcat --from=jsonl --type=u32 | seed framed long 13 2 0 3
     ids 5 | tokcat --from=ids --vocab=250 --eos-id=2 |
         seed framed vocabulary 20 0 63 3
@@ -145,6 +158,8 @@ plain_seeds() {
     ids 9 | tokcat --from=ids | packstream -L 16 -d 3 >"$work/ids"
     ids 9 | tokcat --from=ids --raw --type=u32 |
         packstream --type=u32 -L 11 -d 9 >"$work/wide"
+    listed 9 | packstream -L 12 -w 4 --budget=e:5 >"$work/lists"
+    listed 9 | packstream -L 5 --overlong=split >"$work/split-lists"
     printf '' | packstream -L 8 -d 2 >"$work/empty"
     cat "$work/ids" "$work/ids" >"$work/joined"
     # A later minor version may have more fields, also in the dtype.
@@ -154,7 +169,7 @@ plain_seeds() {
     { cat "$work/ids" && head -c -216 "$work/later" && u8 1 &&
         tail -c 215 "$work/later"; } >"$work/joined-later"
     for name in plain split none blocks aligned aligned-split ids wide empty \
-        joined later joined-later; do
+        lists split-lists joined later joined-later; do
         seed plain "$name" 1 0 <"$work/$name"
         seed plain "$name-pieces" 1 31 <"$work/$name"
     done
@@ -166,7 +181,7 @@ plain_seeds() {
 # Run after plain_seeds, whose streams it uses.
 seekable_seeds() {
     local name
-    for name in plain split blocks ids empty joined joined-later; do
+    for name in plain split blocks ids lists empty joined joined-later; do
         seed seekable "$name" 1 0 0 4 0 0 0 0 0 0 0 0 0 0 0 0 0 \
             <"$work/$name"
         seed seekable "$name-blocks" 5 3 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \

@@ -544,7 +544,8 @@ while at < len(data):
     echo >x
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     bad_first '{"input_ids":[],"x":[1]}' \
-        ", column 21: x has length 1, but input_ids has length 0$(remedy x)"
+        ", column 21: x has length 1, but input_ids has length 0$(remedy x),\
+ or --channel=x:TYPE[] for a list of any length"
 }
 
 @test "jsonl: broken JSON" {
@@ -723,7 +724,8 @@ END
         ": no key 'y', which --channel declares" --channel=y:u8
     bad_first '{"input_ids":[1,2,3],"x":[1,3]}' \
         ", column 26: x has length 2, but input_ids has length 3$(remedy x),\
- or --channel=x:TYPE[2] for a vector per sequence"
+ or --channel=x:TYPE[2] for a vector per sequence, or TYPE[] for a list of any\
+ length"
 }
 
 @test "jsonl: values that a channel cannot hold" {
@@ -822,7 +824,8 @@ END
     bad_first '{"input_ids":[1],"labels":null}' ", column 27: labels: null\
  needs a channel of floats, but the channel is i32$(typed labels)"
     bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0, but\
- input_ids has length 1$(remedy x)" --channel=x:f32
+ input_ids has length 1$(remedy x), or --channel=x:TYPE[] for a list of any\
+ length" --channel=x:f32
     local key
     for key in a-b 1a '' _a tokens cu a23456789012345678901234; do
         bad_first "{\"input_ids\":[1],\"$key\":[1]}" ": the key '$key' is not\

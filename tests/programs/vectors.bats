@@ -168,7 +168,8 @@ END
     bad_first '[[1,2]]' \
         "24: v has length 1, but input_ids has length 2: use --ignore=v"
     bad_first '[1,2,3]' "24: v has length 3, but input_ids has length 2:\
- use --ignore=v, or --channel=v:TYPE[3] for a vector per sequence"
+ use --ignore=v, or --channel=v:TYPE[3] for a vector per sequence, or TYPE[]\
+ for a list of any length"
     bad_first '[[1,2],[3,4]]' \
         "25: v[0] has length 2, but the channel is f64[3]: use --ignore=v" \
         --channel='v:f64[3]'
@@ -217,14 +218,14 @@ END
     is 65 "tokcat: x: line 1, column 22: v has length 100001, but input_ids has\
  length 1: use --ignore=v" tokcat --from=jsonl x
     local value
-    for value in x:f32[1] x:f32[16385] x:f32[] x:f32[2 x:f32[2]3 x:f32[+2] \
+    for value in x:f32[1] x:f32[16385] x:f32[][] x:f32[2 x:f32[2]3 x:f32[+2] \
         x:f32[02] 'x:f32[ 2]' x:f32[2][2] \
         'x:f32[99999999999999999999]'; do
         bad_option "--channel=$value: the length of a vector, as in f32[80],\
  must be from 2 to 16384" --from=jsonl "--channel=$value"
     done
-    bad_option "--channel=attention_mask:u8[2]: an attention mask has no\
- vectors" --from=jsonl '--channel=attention_mask:u8[2]'
+    bad_option "--channel=attention_mask:u8[2]: an attention mask has one\
+ number per token" --from=jsonl '--channel=attention_mask:u8[2]'
     bad_option "--channel=x:u8[2]:256: the fill must be a number that the type\
  can hold" --from=jsonl '--channel=x:u8[2]:256'
 }
