@@ -84,6 +84,42 @@ uint64_t ps_deal_bound(const ps_deal *deal);
 void ps_deal_free(ps_deal *deal);
 
 /* ---------------------------------------------------------------------
+ * The sequences of one step
+ */
+
+/* Each member must be set. */
+typedef struct ps_balance_options {
+    uint32_t ranks;
+    uint32_t capacity; /* tokens per pack, 1 to PS_MAX_CAPACITY */
+    uint32_t align;    /* as in ps_packer_options; 1: no gaps */
+    ps_cost cost;      /* of a sequence of s tokens: tokens * s + squares *
+                          s^2; not both 0 */
+} ps_balance_options;
+
+/*
+ * Packs the `n` sequences of one step, such as the roll-outs of a step of
+ * reinforcement learning, so that each rank gets the same number of packs and
+ * all ranks have nearly the same cost.  No pack exceeds the capacity.
+ *
+ * order[n] is set to the numbers of the sequences, pack by pack, and ascending
+ * in a pack.  Pack p ends before order[ends[p]]; `ends` needs room for
+ * n + ranks packs.  *n_packs is a multiple of `ranks`: rank r has the packs
+ * from r * (*n_packs / ranks) on.  No pack is empty unless there are fewer
+ * sequences than packs.  The result depends on the arguments alone.
+ *
+ * Source: best fit decreasing; the largest differencing method of Karmarkar and
+ * Karp for the packs; then exchanges of sequences.
+ *
+ * PS_OK, PS_ERR_ARGUMENT (options out of range; fewer sequences than ranks),
+ * _EMPTY (a length of 0), _OVERLONG (a length above the capacity), _LIMIT (the
+ * sum of costs exceeds 63 bits), _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_balance(const uint32_t *lengths, uint32_t n,
+                                   const ps_balance_options *options,
+                                   uint32_t *order, uint32_t *ends,
+                                   uint32_t *n_packs, ps_error *err);
+
+/* ---------------------------------------------------------------------
  * Epoch order
  *
  * Each epoch visits the n packs in its own order, which depends on a seed.  The

@@ -17,22 +17,22 @@
 
 #define MAX_WEIGHT (PS_SCORE_ONE / 8)
 
-void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
+void ps_balance_init(ps_length_balance *b, uint32_t units, uint32_t window_size,
                      ps_mem *mem)
 {
-    *b = (ps_balance){.units = units, .window_size = window_size};
+    *b = (ps_length_balance){.units = units, .window_size = window_size};
     b->place = ps_mem_alloc(mem, (uint64_t)units + 1, sizeof *b->place);
     b->by_unit = ps_mem_alloc(mem, (uint64_t)units + 1, sizeof *b->by_unit);
 }
 
-void ps_balance_destroy(ps_balance *b)
+void ps_balance_destroy(ps_length_balance *b)
 {
     free(b->place);
     free(b->by_unit);
 }
 
 /* Sets `place` of each unit. */
-static void place_units(ps_balance *b)
+static void place_units(ps_length_balance *b)
 {
     uint32_t i = 0;
 
@@ -50,7 +50,7 @@ static void place_units(ps_balance *b)
     }
 }
 
-static void count_window(ps_balance *b, const double *in_window)
+static void count_window(ps_length_balance *b, const double *in_window)
 {
     memset(b->in_window, 0, sizeof b->in_window);
     for (uint32_t u = 1; u <= b->units; u++) {
@@ -63,7 +63,7 @@ static void count_window(ps_balance *b, const double *in_window)
     }
 }
 
-void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
+void ps_balance_learn(ps_length_balance *b, uint32_t units, const double *count,
                       const double *in_window)
 {
     double share[PS_BALANCE_KNOTS] = {0};
@@ -112,7 +112,7 @@ void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
 }
 
 /* Interpolates the weights between knots. */
-static void weigh_units(ps_balance *b)
+static void weigh_units(ps_length_balance *b)
 {
     for (uint32_t u = 1; u <= b->units; u++) {
         uint32_t part;
@@ -124,7 +124,7 @@ static void weigh_units(ps_balance *b)
     }
 }
 
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
+void ps_balance_weigh(ps_length_balance *b, uint32_t sequences, bool strong)
 {
     int64_t strength = PS_SCORE_ONE / (strong ? TUNE_BALANCE_STRONG
                                               : TUNE_BALANCE);
@@ -156,7 +156,7 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
 
 /* ---- Saving and loading ---- */
 
-void ps_balance_save(const ps_balance *b, ps_saver *saver)
+void ps_balance_save(const ps_length_balance *b, ps_saver *saver)
 {
     ps_save_u64(saver, (uint64_t)b->arrivals);
     ps_save_u32(saver, b->knot[LAST_KNOT] > 0);
@@ -168,7 +168,7 @@ void ps_balance_save(const ps_balance *b, ps_saver *saver)
     }
 }
 
-void ps_balance_load(ps_balance *b, uint32_t units, const double *in_window,
+void ps_balance_load(ps_length_balance *b, uint32_t units, const double *in_window,
                      ps_restorer *restorer)
 {
     uint64_t all = ps_load_u64(restorer);

@@ -26,7 +26,7 @@
 /* Number of parts into which a sequence between two knots is divided. */
 #define PS_BALANCE_WHOLE 256
 
-typedef struct ps_balance {
+typedef struct ps_length_balance {
     uint32_t knot[PS_BALANCE_KNOTS]; /* units of length, ascending */
     uint32_t units;                  /* of the capacity */
     uint16_t *place; /* by unit: the knot at or below it, and the parts that
@@ -38,10 +38,10 @@ typedef struct ps_balance {
     int32_t weight[PS_BALANCE_KNOTS];    /* added to scores at each knot */
     int32_t *by_unit;                    /* the same for each length in units */
     uint32_t window_size;
-} ps_balance;
+} ps_length_balance;
 
 /* Returns the knot at or below a unit; *part counts towards the next one. */
-static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
+static inline uint32_t ps_balance_find(const ps_length_balance *b, uint32_t unit,
                                        uint32_t *part)
 {
     uint32_t place = b->place[unit];
@@ -51,13 +51,13 @@ static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
 }
 
 /* Weight to add to the score of a sequence. */
-static inline int32_t ps_balance_of(const ps_balance *b, uint32_t unit)
+static inline int32_t ps_balance_of(const ps_length_balance *b, uint32_t unit)
 {
     return b->by_unit[unit];
 }
 
 /* Count a sequence that entered or left the window. */
-static inline void ps_balance_admit(ps_balance *b, uint32_t unit)
+static inline void ps_balance_admit(ps_length_balance *b, uint32_t unit)
 {
     uint32_t part;
     uint32_t i = ps_balance_find(b, unit, &part);
@@ -69,7 +69,7 @@ static inline void ps_balance_admit(ps_balance *b, uint32_t unit)
     b->arrivals++;
 }
 
-static inline void ps_balance_take(ps_balance *b, uint32_t unit)
+static inline void ps_balance_take(ps_length_balance *b, uint32_t unit)
 {
     uint32_t part;
     uint32_t i = ps_balance_find(b, unit, &part);
@@ -83,22 +83,22 @@ static inline void ps_balance_take(ps_balance *b, uint32_t unit)
  * by ps_units_round.  All weights are 0 at first.  Sets mem->failed if memory
  * runs out.
  */
-void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
+void ps_balance_init(ps_length_balance *b, uint32_t units, uint32_t window_size,
                      ps_mem *mem);
-void ps_balance_destroy(ps_balance *b);
+void ps_balance_destroy(ps_length_balance *b);
 
 /*
  * Sets new knots from the stream's counts by unit, and counts the window again.
  */
-void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
+void ps_balance_learn(ps_length_balance *b, uint32_t units, const double *count,
                       const double *in_window);
 
 /* Sets new weights for a window of `sequences`, greater if `strong`. */
-void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong);
+void ps_balance_weigh(ps_length_balance *b, uint32_t sequences, bool strong);
 
 /* Save and load everything except the counts of the window. */
-void ps_balance_save(const ps_balance *b, ps_saver *saver);
-void ps_balance_load(ps_balance *b, uint32_t units, const double *in_window,
+void ps_balance_save(const ps_length_balance *b, ps_saver *saver);
+void ps_balance_load(ps_length_balance *b, uint32_t units, const double *in_window,
                      ps_restorer *restorer);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct ps_score {
     int32_t *best;      /* by unit: greatest score of its lengths */
     int32_t *by_unit;   /* memory of `best`, unless it is `score` */
     uint32_t *placed;   /* sequences placed, by length */
-    ps_balance balance;
+    ps_length_balance balance;
     uint64_t learned; /* arrivals when the balance was learned; 0: never */
     uint64_t epoch;   /* time of the last refresh, to which ages are counted */
     uint32_t span;    /* sequences of a full window at that time */

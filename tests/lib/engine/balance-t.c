@@ -26,7 +26,7 @@
 
 /* A balance, with its expected counts by length. */
 typedef struct stand {
-    ps_balance b;
+    ps_length_balance b;
     uint32_t capacity;
     ps_units units;
     double *count; /* by length in units */
