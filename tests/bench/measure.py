@@ -59,10 +59,10 @@ def room(wanted):
         yield folder
 
 
-def find_programs(build):
+def find_programs(build, programs=("packstream", "tests/bench/gen")):
     """Puts the programs themselves on the PATH, not libtool's wrappers."""
     build = os.path.abspath(build)
-    for needed in ("packstream", "tests/bench/gen"):
+    for needed in programs:
         if not os.access(os.path.join(build, needed), os.X_OK):
             raise Failed("%s has no %s: run `make bench` there"
                          % (build, needed))
