@@ -41,19 +41,7 @@ static const char *set_learn_from(void *to, const char *value)
 
 static const char *add_budget(void *to, const char *value)
 {
-    conf *c = to;
-    const char *limit = strchr(value, ':');
-    ps_budget_option *budget = &c->budgets[c->n_budgets];
-
-    if (c->n_budgets == PS_MAX_BUDGETS)
-        return "exceeds the limit of 4 budgets";
-    if (limit == NULL || limit == value ||
-        (size_t)(limit - value) >= sizeof c->budget_names[0] ||
-        !option_number(limit + 1, 1, PS_MAX_BUDGET, &budget->limit))
-        return "must be CHANNEL:N or attention:N, N from 1 to 8Ti";
-    budget->name = c->budget_names[c->n_budgets];
-    memcpy(c->budget_names[c->n_budgets++], value, (size_t)(limit - value));
-    return NULL;
+    return budget_list_add(&((conf *)to)->budgets, value);
 }
 
 static const option_entry entries[] = {
@@ -239,13 +227,13 @@ int conf_check(const conf *c)
         c->overlong == PS_OVERLONG_DROP)
         return message_usage("--rejects with --group needs --overlong=drop or "
                              "--out-of-vocab=drop, not both");
-    if (c->n_budgets > 0 && c->policy != PS_POLICY_AUTO)
+    if (c->budgets.n > 0 && c->policy != PS_POLICY_AUTO)
         return message_usage("--budget needs -a auto, not -a %s",
                              ps_policy_name(c->policy));
-    if (c->n_budgets > 0 && c->even_cost)
+    if (c->budgets.n > 0 && c->even_cost)
         return message_usage("--budget and --even-cost cannot be combined: use "
                              "--budget=attention:N");
-    if (c->n_budgets > 0 && c->learn_from != NULL)
+    if (c->budgets.n > 0 && c->learn_from != NULL)
         return message_usage("--budget and --learn-from cannot be combined");
     if (c->learn_from != NULL && c->policy != PS_POLICY_AUTO)
         return message_usage("--learn-from needs -a auto, not -a %s",

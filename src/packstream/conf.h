@@ -7,6 +7,7 @@
 #ifndef PACKSTREAM_CONF_H
 #define PACKSTREAM_CONF_H
 
+#include "cli/budgets.h"
 #include "cli/options.h"
 #include "packstream.h"
 
@@ -32,9 +33,7 @@ typedef struct conf {
     uint32_t block_packs;   /* packs per block, a power of two; 0: not given */
     const char *group;      /* channel to group by; NULL: none */
     const char *by;         /* channel of --by; NULL: none */
-    char budget_names[PS_MAX_BUDGETS][PS_NAME_BYTES];
-    ps_budget_option budgets[PS_MAX_BUDGETS]; /* their names are above */
-    uint32_t n_budgets;
+    budget_list budgets;
     const char *learn_from; /* name of a histogram; NULL: none */
     uint64_t flush_every;   /* in records; 0: not given */
     uint64_t flush_idle;    /* in milliseconds; 0: not given */

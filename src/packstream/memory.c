@@ -176,7 +176,7 @@ static bool holds_long(const memory *m, bool may)
 
     return c->policy == PS_POLICY_CONCAT || has_lists(&m->schema) ||
            (c->overlong == PS_OVERLONG_DROP &&
-            (c->group != NULL || c->n_budgets > 0)) ||
+            (c->group != NULL || c->budgets.n > 0)) ||
            c->overlong == PS_OVERLONG_TRUNCATE ||
            c->overlong == PS_OVERLONG_SPLIT || c->rejects != NULL ||
            (may && may_reject(c));
