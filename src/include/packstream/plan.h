@@ -146,6 +146,33 @@ PS_MUST_CHECK ps_result ps_plan_bound(const ps_histogram *histogram,
                                       uint32_t capacity, uint32_t depth,
                                       double *packs, ps_error *err);
 
+/* Number of resources of a pack: tokens, and up to four budgets. */
+#define PS_MAX_RESOURCES 5
+
+/* Sequences that use the same amount of each resource. */
+typedef struct ps_uses {
+    uint64_t uses[PS_MAX_RESOURCES];
+    uint64_t count; /* at least 1 */
+} ps_uses;
+
+/*
+ * Lower bound on the number of packs that hold at most limits[k] of each of the
+ * `n_limits` resources, and at most `depth` sequences.  Limits are from 1 to
+ * PS_MAX_BUDGET, and no sequence uses more than a limit.
+ *
+ * alone[k] receives the bound of resource k, as if there were no other: that of
+ * ps_plan_bound, with uses as lengths.  Above PS_MAX_CAPACITY, uses are rounded
+ * down for it.  *packs is at least the greatest of these, since it also counts
+ * sequences that no other can join.
+ * PS_OK, PS_ERR_ARGUMENT, _LIMIT (uses of more than 2^63 - 1 in total),
+ * _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_plan_bound_uses(const ps_uses *items, size_t n,
+                                           const uint64_t *limits,
+                                           uint32_t n_limits, uint32_t depth,
+                                           double *alone, double *packs,
+                                           ps_error *err);
+
 #ifdef __cplusplus
 }
 #endif

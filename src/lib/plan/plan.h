@@ -18,6 +18,7 @@
  *   repack       local search: take packs apart and make them again
  *   window_plan  plans for the contents of an engine's window
  *   bound        lower bound on the number of packs
+ *   bound_uses   the same with several limits on a pack
  *   lp_input     a histogram as an instance of the relaxation
  *
  * The module uses base, and lp for the LP relaxation.  It uses no clock and
