@@ -230,6 +230,11 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
+static const char *add_budget(void *to, const char *value)
+{
+    return budget_list_add(&((conf *)to)->budgets, value);
+}
+
 /* For shell completion; set_depths parses lists of these. */
 static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
 
@@ -265,6 +270,10 @@ static const option_entry entries[] = {
      "divides the capacity (default: 1)",
      OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
      .why = "must be a number that divides the capacity"},
+    {0, "budget", "CHANNEL:N",
+     "limit the sum of a channel in a pack, as in\n"
+     "packstream, and print the lower bound (up to four)",
+     OPTION_CALL(add_budget)},
     {0, "plan", NULL,
      "print the plan of one algorithm and depth, as lines\n"
      "of `count: length ...`",
@@ -372,15 +381,44 @@ static int check_capacities(conf *c)
     return STATUS_OK;
 }
 
+/* Checks combinations with --budget. */
+static int check_budgets(conf *c)
+{
+    static const char *const whats[CONF_WHATS] = {
+        [CONF_PLAN] = "--plan",
+        [CONF_SCALING] = "--scaling",
+        [CONF_RECOMMEND] = "--recommend",
+    };
+    const char *other = NULL;
+
+    if (c->budgets.n == 0)
+        return STATUS_OK;
+    for (int i = 0; i < CONF_OPTIONS; i++)
+        if (c->given[i] && i != CONF_DEPTH)
+            other = option_names[i];
+    for (int i = 0; i < CONF_WHATS; i++)
+        if (c->chosen[i])
+            other = whats[i];
+    if (other != NULL)
+        return message_usage("--budget and %s cannot be combined", other);
+    if (c->n_capacities > 1 || c->n_depths > 1)
+        return message_usage("--budget needs a single %s",
+                             c->n_capacities > 1 ? "capacity" : "depth");
+    c->what = CONF_BUDGETS;
+    return STATUS_OK;
+}
+
 int conf_check(conf *c)
 {
-    const int status = check_capacities(c);
+    int status = check_budgets(c);
 
+    if (status == STATUS_OK)
+        status = check_capacities(c);
     if (status != STATUS_OK)
         return status;
     if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
         return message_usage("--tsv and --json cannot be combined");
-    if (c->what == CONF_RECOMMEND)
+    if (c->what == CONF_RECOMMEND || c->what == CONF_BUDGETS)
         return STATUS_OK;
     if (c->what != CONF_TABLE)
         c->no_bound = true;

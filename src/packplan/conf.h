@@ -8,7 +8,8 @@
  *     rows     makes and checks the plans; one row of results each
  *     recommend  finds a window for each of several capacities
  *     scaling  for --scaling: unpadding on many devices, for comparison
- *     report   prints rows, plans or scaling, as text, TSV or JSON
+ *     uses     for --budget: reads what each sequence uses
+ *     report   prints rows, plans, scaling or bounds, as text, TSV or JSON
  *     main     runs these steps
  *
  * src/files/histogram.c reads the input.
@@ -19,6 +20,7 @@
 #ifndef PACKPLAN_CONF_H
 #define PACKPLAN_CONF_H
 
+#include "cli/budgets.h"
 #include "cli/options.h"
 #include "packstream.h"
 
@@ -43,6 +45,7 @@ typedef enum conf_what {
     CONF_PLAN,      /* the strategies of a plan */
     CONF_SCALING,   /* unpadding compared with packing, by number of devices */
     CONF_RECOMMEND, /* a packstream command for each capacity */
+    CONF_BUDGETS,   /* bounds with budgets; implied by --budget */
     CONF_WHATS
 } conf_what;
 
@@ -52,7 +55,7 @@ typedef enum conf_form {
     CONF_JSON
 } conf_form;
 
-/* Options that cannot be combined with CONF_RECOMMEND. */
+/* Options that cannot be combined with CONF_RECOMMEND or --budget. */
 typedef enum conf_option {
     CONF_DEPTH,
     CONF_ALGORITHM,
@@ -83,6 +86,7 @@ typedef struct conf {
     double overheads[CONF_LIST]; /* in per cent, by depth; 0 if not given */
     unsigned n_overheads;        /* as given: none, one, or one per depth */
     double betas[2];             /* decay rates of LAMB, below 1 */
+    budget_list budgets;
     uint64_t global_batch;       /* packs per step; 0: not given */
     uint32_t devices[CONF_LIST]; /* numbers of devices, for --scaling */
     unsigned n_devices;

@@ -14,6 +14,7 @@
 #include "packplan/report.h"
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
+#include "packplan/uses.h"
 
 static int print_scaling(const conf *c, const ps_histogram *h,
                          const rows *rs)
@@ -125,6 +126,27 @@ static int run(const conf *c)
     return status;
 }
 
+/* Prints the bounds with budgets. */
+static int run_budgets(const conf *c)
+{
+    uses_table u = {0};
+    double alone[PS_MAX_RESOURCES];
+    int status = uses_read(&u, c);
+    double packs;
+    ps_error err;
+
+    if (status == STATUS_OK && u.n == 0)
+        message_warning("there are no sequences");
+    if (status == STATUS_OK &&
+        ps_plan_bound_uses(u.items, u.n, u.limits, u.n_limits, c->depths[0],
+                           alone, &packs, &err) != PS_OK)
+        status = message_failure("bound", &err);
+    if (status == STATUS_OK)
+        status = report_budgets(c, &u, alone, packs);
+    uses_free(&u);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     conf c = conf_new();
@@ -141,7 +163,7 @@ int main(int argc, char **argv)
     c.names = option_files(argc, argv, first, &c.n_names);
     status = conf_check(&c);
     if (status == STATUS_OK)
-        status = run(&c);
+        status = c.what == CONF_BUDGETS ? run_budgets(&c) : run(&c);
     if (!files_close_stdout() && status == STATUS_OK)
         status = STATUS_FAILURE;
     return status;

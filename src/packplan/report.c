@@ -395,3 +395,77 @@ int report_scaling(const conf *c, const scaling *s, const row *packing)
     }
     return print_table(&t, c->form == CONF_TSV);
 }
+
+/* ---------------------------------------------------------------------
+ * Bounds with budgets
+ */
+
+static void report_budgets_json(const conf *c, const uses_table *u,
+                                const double *alone, double packs)
+{
+    printf("{\"capacity\": %" PRIu32, c->options.capacity);
+    if (c->align > 1)
+        printf(", \"align\": %" PRIu32, c->align);
+    if (c->overlong != PS_OVERLONG_ERROR)
+        printf(", \"overlong_sequences\": %" PRIu64
+               ", \"lost_tokens\": %" PRIu64,
+               u->long_sequences, u->lost_tokens);
+    printf(", \"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
+           ", \"lower_bound\": %" PRIu64 ", \"bound\": %.3f"
+           ", \"resources\": [",
+           u->sequences, u->tokens, report_bound_packs(packs), packs);
+    for (uint32_t k = 0; k < u->n_limits; k++)
+        printf("%s{\"name\": \"%s\", \"limit\": %" PRIu64
+               ", \"total\": %" PRIu64 ", \"bound\": %.3f}",
+               k > 0 ? ", " : "", u->names[k], u->limits[k], u->totals[k],
+               alone[k]);
+    printf("]}\n");
+}
+
+/* Appends a row to the table: a resource, or all of them if it has no limit. */
+static void put_bound(table *t, const conf *c, const char *name,
+                      uint64_t limit, uint64_t total, double bound)
+{
+    put(t, "%s", name);
+    if (limit == 0) {
+        put(t, "-");
+        put(t, "-");
+    } else {
+        put(t, "%" PRIu64, limit);
+        put(t, "%" PRIu64, total);
+    }
+    if (c->form == CONF_TEXT)
+        put(t, "%" PRIu64, report_bound_packs(bound));
+    else
+        put(t, "%.3f", bound);
+}
+
+int report_budgets(const conf *c, const uses_table *u, const double *alone,
+                   double packs)
+{
+    static const char *const names[] = {"resource", "limit", "total", "bound"};
+    table t = {.columns = 4};
+
+    if (c->form == CONF_JSON) {
+        report_budgets_json(c, u, alone, packs);
+        return STATUS_OK;
+    }
+    if (c->form == CONF_TEXT) {
+        printf("%" PRIu64 " sequences, %" PRIu64 " tokens; packs of %" PRIu32
+               " tokens, at least %" PRIu64 "\n",
+               u->sequences, u->tokens, c->options.capacity,
+               report_bound_packs(packs));
+        if (c->align > 1)
+            printf("sequences begin at multiples of %" PRIu32 "\n", c->align);
+        if (c->overlong != PS_OVERLONG_ERROR)
+            printf("%" PRIu64 " exceeded a limit, and %" PRIu64
+                   " tokens are lost\n",
+                   u->long_sequences, u->lost_tokens);
+        putchar('\n');
+    }
+    put_names(&t, names, 4);
+    for (uint32_t k = 0; k < u->n_limits; k++)
+        put_bound(&t, c, u->names[k], u->limits[k], u->totals[k], alone[k]);
+    put_bound(&t, c, "all", 0, 0, packs);
+    return print_table(&t, c->form == CONF_TSV);
+}

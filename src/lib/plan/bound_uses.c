@@ -30,11 +30,11 @@ typedef struct problem {
     uint32_t depth;
 } problem;
 
-/* Sequences that use `least` or more of a resource, and which are large. */
+/* A threshold for one resource; zeros: no sequence is large. */
 typedef struct threshold {
     uint32_t resource;
-    uint64_t least;
-    double packs; /* by the sums of uses alone */
+    uint64_t least; /* sequences that use less do not count */
+    double packs;   /* bound by the sums of uses */
 } threshold;
 
 /* ---- One resource ---- */
@@ -85,11 +85,11 @@ static ps_result bound_one(const problem *p, const threshold *t,
 
 /* ---- Thresholds ---- */
 
-/* Sorted by use of a resource: sums of what all sequences up to here use. */
+/* Sums over the sequences up to this one, in ascending order of one use. */
 typedef struct prefix {
-    uint64_t use; /* of the resource */
+    uint64_t use;                  /* of the resource sorted by */
     double sums[PS_MAX_RESOURCES]; /* in packs */
-    double count;
+    double count;                  /* sequences */
 } prefix;
 
 static int compare_prefixes(const void *a, const void *b)
@@ -100,7 +100,7 @@ static int compare_prefixes(const void *a, const void *b)
     return (x->use > y->use) - (x->use < y->use);
 }
 
-/* Number of sorted items, of which `n`, that use less than `use`. */
+/* Number of the `n` sorted items that use less than `use`. */
 static size_t count_below(const prefix *sorted, size_t n, uint64_t use)
 {
     size_t low = 0;
@@ -137,7 +137,7 @@ static void sum_prefixes(const problem *p, uint32_t resource, prefix *sorted)
     }
 }
 
-/* Replaces *best with a better threshold for one resource, by sums of uses. */
+/* Replaces *best with the best threshold for one resource, if it is better. */
 static void try_thresholds(const problem *p, uint32_t resource,
                            const prefix *sorted, threshold *best)
 {
