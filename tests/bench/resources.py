@@ -251,7 +251,8 @@ def compare(kind, options, folder, grain):
 
 
 def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser = argparse.ArgumentParser(
+        usage=__doc__.replace("%", "%%"), add_help=False)
     parser.add_argument("--sequences", type=int, default=20000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(KINDS))

@@ -16,6 +16,9 @@
  * with the oldest one.  The next largest are added one at a time, and after
  * each the pair that completes the pack best is searched.  Finally, one or two
  * sequences at a time are replaced by a better pair.
+ *
+ * When everything held is packed, the packs are planned first: as above, and by
+ * best fit decreasing.  The plan with fewer packs is used.
  */
 
 #include <stdlib.h>
@@ -89,6 +92,23 @@ typedef struct pack {
     uint64_t left[MAX_RESOURCES];
 } pack;
 
+/* A pack of best fit decreasing. */
+typedef struct bin {
+    uint64_t left[MAX_RESOURCES];
+    int64_t rest; /* sum of `left` as fractions */
+    uint32_t n;   /* sequences */
+} bin;
+
+/* Packs for everything in the window. */
+typedef struct plan {
+    uint32_t *slots; /* [count], pack by pack */
+    uint32_t *sizes; /* [packs] number of sequences */
+    uint32_t packs;
+    uint32_t count;  /* sequences in all packs; 0: no plan */
+    uint32_t next;   /* the packs before it were emitted */
+    uint32_t at;     /* their sequences */
+} plan;
+
 typedef struct state {
     ps_policy_setup setup;
     uint64_t whole[MAX_RESOURCES]; /* of each resource */
@@ -103,6 +123,9 @@ typedef struct state {
     uint64_t steps; /* items looked at for the current pack */
     pack trial;
     pack best;
+    plan plan;
+    bin *bins;        /* [n] */
+    uint32_t *bin_of; /* [n], by item */
 } state;
 
 static void allocate(state *s, const ps_policy_setup *setup, ps_mem *mem)
@@ -110,6 +133,10 @@ static void allocate(state *s, const ps_policy_setup *setup, ps_mem *mem)
     s->items = ps_mem_alloc(mem, setup->max_window, sizeof *s->items);
     s->trial.items = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
     s->best.items = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
+    s->plan.slots = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
+    s->plan.sizes = ps_mem_alloc(mem, setup->max_window, sizeof(uint32_t));
+    s->bins = ps_mem_alloc(mem, setup->max_window, sizeof *s->bins);
+    s->bin_of = ps_mem_alloc(mem, setup->max_window, sizeof *s->bin_of);
 }
 
 static uint64_t bytes_of(const ps_policy_setup *setup)
@@ -130,6 +157,10 @@ static void free_state(void *p)
     free(s->items);
     free(s->trial.items);
     free(s->best.items);
+    free(s->plan.slots);
+    free(s->plan.sizes);
+    free(s->bins);
+    free(s->bin_of);
     free(s);
 }
 
@@ -191,6 +222,7 @@ static void admitted(void *policy, uint32_t length)
     item t;
 
     (void)length;
+    s->plan.count = 0;
     describe(s, s->setup.window->youngest, &t);
     s->arrivals[t.kind]++;
     if (++s->arrived < (uint64_t)REMEMBERED * s->setup.window_size)
@@ -268,6 +300,17 @@ static int compare_items(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
+/* Sets shares and scores of the candidates, and sorts them. */
+static void rate(state *s)
+{
+    weigh(s);
+    for (uint32_t k = 0; k < s->n; k++) {
+        s->items[k].share = share_of(s, s->items[k].parts);
+        score(s, &s->items[k]);
+    }
+    qsort(s->items, s->n, sizeof *s->items, compare_items);
+}
+
 /* Lists the candidates, the oldest sequences of the window. */
 static void list(state *s)
 {
@@ -289,12 +332,7 @@ static void list(state *s)
             enough |= sums[i] / PS_BUDGET_PACKS >= s->whole[i];
         }
     }
-    weigh(s);
-    for (uint32_t k = 0; k < s->n; k++) {
-        s->items[k].share = share_of(s, s->items[k].parts);
-        score(s, &s->items[k]);
-    }
-    qsort(s->items, s->n, sizeof *s->items, compare_items);
+    rate(s);
 }
 
 /* ---- Building a pack ---- */
@@ -557,26 +595,152 @@ static bool is_urgent(const state *s, uint64_t now)
     return now > time && now - time >= max - max / URGENT_PART;
 }
 
+/* Builds the best pack: with item `first`, or with any if that is NONE. */
+static void build_best(state *s, uint32_t first)
+{
+    s->steps = 0;
+    s->best.n = 0;
+    s->best.score = 0;
+    if (first != NONE)
+        build(s, first);
+    else
+        try_seeds(s);
+    while (s->best.score < ENOUGH && improve(s, first != NONE))
+        ;
+}
+
+/* ---- Packing everything ---- */
+
+/* Moves the best pack from the candidates to the plan. */
+static void plan_best(state *s)
+{
+    plan *p = &s->plan;
+    uint32_t n = 0;
+
+    mark(s, &s->best, true);
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->items[k].used) {
+            s->here[s->items[k].kind]--;
+            p->slots[p->count++] = s->items[k].slot;
+        } else {
+            s->items[n++] = s->items[k];
+        }
+    s->n = n;
+    p->sizes[p->packs++] = s->best.n;
+}
+
+/* Largest fraction first; of equal ones, the oldest sequence. */
+static int compare_largest(const void *a, const void *b)
+{
+    const item *x = a;
+    const item *y = b;
+
+    if (x->largest != y->largest)
+        return x->largest > y->largest ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/*
+ * Puts each candidate into the bin with the least rest that it fits, or a new
+ * one.  Returns the number of bins.
+ */
+static uint32_t fill_bins(state *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < s->n; k++) {
+        const item *t = &s->items[k];
+        uint32_t best = n;
+
+        for (uint32_t i = 0; i < n; i++)
+            if (s->bins[i].n < s->setup.depth && fits(s, s->bins[i].left, t) &&
+                (best == n || s->bins[i].rest < s->bins[best].rest))
+                best = i;
+        if (best == n) {
+            s->bins[n] = (bin){.rest = (int64_t)s->n_resources << WHOLE_BITS};
+            memcpy(s->bins[n++].left, s->whole, sizeof s->whole);
+        }
+        s->bin_of[k] = best;
+        s->bins[best].n++;
+        for (uint32_t i = 0; i < s->n_resources; i++) {
+            s->bins[best].left[i] -= t->needs[i];
+            s->bins[best].rest -= t->parts[i];
+        }
+    }
+    return n;
+}
+
+/* Replaces the plan with the bins. */
+static void plan_bins(state *s, uint32_t n)
+{
+    plan *p = &s->plan;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        p->sizes[i] = s->bins[i].n;
+        s->bins[i].n = at;
+        at += p->sizes[i];
+    }
+    for (uint32_t k = 0; k < s->n; k++)
+        p->slots[s->bins[s->bin_of[k]].n++] = s->items[k].slot;
+    p->packs = n;
+}
+
+/* Plans packs for the whole window, which is listed. */
+static void make_plan(state *s)
+{
+    uint32_t bins;
+
+    s->plan.packs = s->plan.count = s->plan.next = s->plan.at = 0;
+    while (s->n > 0) {
+        build_best(s, NONE);
+        plan_best(s);
+        if (s->n > 0)
+            rate(s);
+    }
+    list(s);
+    qsort(s->items, s->n, sizeof *s->items, compare_largest);
+    bins = fill_bins(s);
+    if (bins < s->plan.packs)
+        plan_bins(s, bins);
+}
+
+/* Writes the next pack of the plan. */
+static void follow_plan(state *s, uint32_t *slots, uint32_t *n)
+{
+    plan *p = &s->plan;
+
+    *n = p->sizes[p->next++];
+    for (uint32_t i = 0; i < *n; i++)
+        describe(s, p->slots[p->at++], &s->items[i]);
+    qsort(s->items, *n, sizeof *s->items, compare_lengths);
+    for (uint32_t i = 0; i < *n; i++)
+        slots[i] = s->items[i].slot;
+    ps_window_remove(s->setup.window, slots, *n);
+    if (p->next == p->packs)
+        p->count = 0;
+}
+
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
     state *s = policy;
+    const bool has_plan = mode != PS_EMIT_DUE && s->plan.count > 0;
     bool urgent;
 
-    (void)mode;
     (void)err;
-    list(s);
+    if (!has_plan)
+        list(s);
+    if (!has_plan && mode != PS_EMIT_DUE && !s->setup.in_order &&
+        s->n == s->setup.window->count)
+        make_plan(s);
+    if (mode != PS_EMIT_DUE && s->plan.count > 0) {
+        follow_plan(s, slots, n);
+        return PS_OK;
+    }
+    s->plan.count = 0;
     urgent = s->setup.in_order || is_urgent(s, now);
-    s->steps = 0;
-    s->best.n = 0;
-    s->best.score = 0;
-    if (urgent)
-        build(s, oldest(s));
-    else
-        try_seeds(s);
-    while (s->best.score < ENOUGH && improve(s, urgent))
-        ;
-
+    build_best(s, urgent ? oldest(s) : NONE);
     *n = s->best.n;
     take(s, slots);
     return PS_OK;
