@@ -14,7 +14,7 @@ import numpy as np
 
 from packstream.packs import (ATTENTION, PER_SEQUENCE, RESERVED, UNKNOWN,
                               Field, Header, PackError, ffi, layouts, lib,
-                              printable)
+                              places_of, printable)
 
 
 def need_library(what: str) -> None:
@@ -50,15 +50,21 @@ def header_of(info: Any) -> Header:
     field table, because the library does not check the text of later minor
     versions."""
     counts = (info.n_packs, info.n_sequences, info.n_tokens)
-    fields = [Field(ffi.string(f.channel.name).decode(), f.channel.type,
-                    f.channel.kind, f.offset, f.channel.fill,
-                    f.channel.count or 1)
-              for f in info.fields[0:info.n_fields]]
+    budgets = {(budget.channel + 1) & 0xffffffff: budget.limit
+               for budget in info.budgets[0:info.n_budgets]}
+    fields = []
+    for f in info.fields[0:info.n_fields]:
+        source = (f.source + 1) & 0xffffffff    # 0: built-in
+        fields.append(Field(
+            ffi.string(f.channel.name).decode(), f.channel.type,
+            f.channel.kind, f.offset, f.channel.fill, f.channel.count or 1,
+            source, places_of(f.channel.kind, source, info.capacity,
+                              budgets)))
     for field in fields:
         if field.name in RESERVED:
             raise PackError("'%s' cannot be the name of a field" % field.name)
     row, sequence = map(np.dtype, layouts(
-        fields, info.capacity, (info.row_bytes, info.seq_bytes)))
+        fields, (info.row_bytes, info.seq_bytes)))
     return Header(
         info.capacity, info.align, info.pad_id, int(info.schema.labels),
         tuple(info.schema.special), row, sequence,

@@ -11,7 +11,14 @@ A batch maps names to the arrays of S packs: tokens and per-token channels [S,
 L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
 channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
 n_tok, max_seqlen and sum_len_sq of the packs [S].  A channel of vectors of N
-values has one dimension more: [S, L, N] or [S, D, N].  D is the depth in
+values has one dimension more: [S, L, N] or [S, D, N].
+
+A list channel such as "edges" has two arrays: "edges" [S, B] or [S, B, N], the
+lists of each pack one after the other, where B is the budget of the list; and
+"edges.cu" [S, D + 2], their boundaries.  batch.lists_of("edges") has the list
+of each sequence.
+
+D is the depth in
 `header`, or the maximum number of sequences in a pack of the batch if the
 header has None, as in some pipes.  `sequences` has the rows of all sequences,
 pack after pack, as in the stream.  views.py computes the other arrays.  Both
@@ -93,7 +100,8 @@ SUMMED = np.dtype([("index", "<u8"), ("row", "<u8"), ("sequences", "<u8"),
                    ("head", "V28")])
 # Types of fields, by their number in the table
 TYPES = ("", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8")
-PER_TOKEN, PER_SEQUENCE = 1, 2
+PER_TOKEN, PER_SEQUENCE, LIST = 1, 2, 3
+CU = ".cu"                      # suffix of the boundaries of a list
 # Type and offset of the format's own fields of sequences
 OWN = {"seq_id": (4, 0), "seq_start": (5, 8), "seq_tok": (5, 12),
        "piece_off": (3, 16), "full_len": (3, 20)}
@@ -185,6 +193,13 @@ class Header(NamedTuple):
         return min(self.depth or self.capacity // self.align, MAX_SEQUENCES)
 
     @property
+    def lists(self) -> Tuple[str, ...]:
+        """The names of the list channels.  Their elements are in the rows, and
+        [start, length] of each list in the sequence rows."""
+        return tuple(name for name in self.row.names
+                     if name in self.sequence.names)
+
+    @property
     def vocab_size(self) -> int:
         """The number of tokens in the vocabulary, or 0 if it is unknown."""
         return self.schema[0] if self.schema else 0
@@ -194,30 +209,42 @@ class Field(NamedTuple):
     """An entry of the field table: a column of pack rows or sequence rows."""
     name: str
     type: int                   # index into TYPES
-    kind: int                   # PER_TOKEN or PER_SEQUENCE
+    kind: int                   # PER_TOKEN, PER_SEQUENCE or LIST
     offset: int                 # offset in the row, in bytes
     fill: int                   # each value of unused elements
-    count: int = 1              # values of a vector; 1: a single value
+    count: int                  # values of a vector; 1: a single value
+    source: int                 # 1 + index of the channel; 0: built-in
+    places: int                 # elements in the row, or 1
 
 
-def format_of(field: Field, capacity: int) -> Any:
+def places_of(kind: int, source: int, capacity: int,
+              budgets: Mapping[int, int]) -> int:
+    """Returns the number of elements of a field.  `budgets` maps sources to
+    limits; 0 is returned for a list without a budget."""
+    if kind == LIST:
+        return budgets.get(source, 0)
+    return capacity if kind == PER_TOKEN else 1
+
+
+def format_of(field: Field) -> Any:
     """Returns the type of a field and, unless it is a single value, its
     shape."""
-    shape = (capacity,) * (field.kind == PER_TOKEN) + \
+    shape = (field.places,) * (field.kind != PER_SEQUENCE) + \
         (field.count,) * (field.count > 1)
     return (TYPES[field.type], shape) if shape else TYPES[field.type]
 
 
-def layouts(fields: Sequence[Field], capacity: int,
+def layouts(fields: Sequence[Field],
             sizes: Sequence[int]) -> List[Dict[str, Any]]:
     """Returns the arguments of numpy.dtype for a pack's row and for a sequence
     row."""
     found = []
-    for kind, size in zip((PER_TOKEN, PER_SEQUENCE), sizes):
-        own = [field for field in fields if field.kind == kind]
+    for in_row, size in zip((True, False), sizes):
+        own = [field for field in fields
+               if (field.kind != PER_SEQUENCE) == in_row]
         found.append({
             "names": [field.name for field in own],
-            "formats": [format_of(field, capacity) for field in own],
+            "formats": [format_of(field) for field in own],
             "offsets": [field.offset for field in own], "itemsize": size})
     return found
 
@@ -234,28 +261,39 @@ def read_fields(data: bytes, at: int, capacity: int,
     n, = struct.unpack_from("<I", data, 200)
     need(n <= MAX_FIELDS, at, "its field table has %d entries, but the "
          "limit is %d" % (n, MAX_FIELDS))
+    limits = struct.unpack_from("<4Q", data, 208)
+    budgets = dict(zip(data[127:123:-1], limits[::-1]))
     fields: List[Field] = []
     names = set(RESERVED)
+    lists: Dict[str, int] = {}      # sources of lists without start and length
     ends = [0, 0]
     for i in range(n):
-        name, number, kind, offset, count, fill = struct.unpack_from(
-            "<24s2B2x2I4xQ", data, 256 + 64 * i)
+        name, number, kind, source, offset, count, fill = struct.unpack_from(
+            "<24s2BxB2I4xQ", data, 256 + 64 * i)
         match = FIELD_NAME.fullmatch(name)
         need(match and 1 <= number < len(TYPES), at,
              "entry %d of its field table has a bad name or type" % i)
-        field = Field(match[1].decode(), number, kind, offset, fill, count)
+        field = Field(match[1].decode(), number, kind, offset, fill, count,
+                      source, places_of(kind, source, capacity, budgets))
         width = np.dtype(TYPES[number]).itemsize
-        size = width * count * (capacity if kind == PER_TOKEN else 1)
+        size = width * count * field.places
         need(1 <= count <= MAX_VECTOR, at, "its field table has '%s' with "
              "vectors of %d values" % (field.name, count))
-        need(field.name not in names, at,
+        need(field.name not in names or lists.pop(field.name, 0) == source and
+             field[1:3] + field[4:6] == (3, PER_SEQUENCE, 0, 2), at,
              "its field table has '%s' twice" % field.name)
-        need(kind in (PER_TOKEN, PER_SEQUENCE) and offset % width == 0 and
-             ends[kind - 1] <= offset <= sizes[kind - 1] - size, at,
+        need(field.places, at, "its list '%s' has no budget" % field.name)
+        place = int(kind == PER_SEQUENCE)
+        need(kind in (PER_TOKEN, PER_SEQUENCE, LIST) and offset % width == 0
+             and ends[place] <= offset <= sizes[place] - size, at,
              "its field table has '%s' in the wrong place" % field.name)
         names.add(field.name)
-        ends[kind - 1] = offset + size
+        if kind == LIST:
+            lists[field.name] = source
+        ends[place] = offset + size
         fields.append(field)
+    need(not lists, at, "its list '%s' has no start and length"
+         % "".join(list(lists)[:1]))
     return fields
 
 
@@ -273,7 +311,7 @@ def read_dtypes(data: bytes, at: int, capacity: int,
     for name, what in wanted.items():
         need(found.get(name) == what, at,
              "its field table has no '%s' of the right type" % name)
-    both = layouts(fields, capacity, sizes)
+    both = layouts(fields, sizes)
     minor, = struct.unpack_from("<H", data, 14)
     need(minor > MINOR or data[2048:4088] == b"".join(
         map(layout_text, both)).ljust(2040, b"\0"), at,
@@ -329,7 +367,7 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
                   (known(longest), known(least)),
                   (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1),
                   group_name(data, sequence, at), bool(compat >> 1 & 1),
-                  budgets_of(data, sequence, at))
+                  budgets_of(data, row, sequence, at))
 
 
 def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
@@ -350,7 +388,8 @@ def source_name(data: bytes, source: int) -> Optional[str]:
     return None
 
 
-def budgets_of(data: bytes, sequence: np.dtype, at: int) -> tuple:
+def budgets_of(data: bytes, row: np.dtype, sequence: np.dtype,
+               at: int) -> tuple:
     """Returns the budgets, as in Header."""
     limits = struct.unpack_from("<4Q", data, 208)
     n = next((i for i in range(4) if data[124 + i] == 0), 4)
@@ -360,7 +399,8 @@ def budgets_of(data: bytes, sequence: np.dtype, at: int) -> tuple:
     names = [ATTENTION if i == 255 else source_name(data, i)
              for i in data[124:124 + n]]
     need(all(name == ATTENTION or name in sequence.names and
-             sequence[name].kind in "iu" for name in names), at,
+             (name in row.names or sequence[name].kind in "iu")
+             for name in names), at,
          "a budget of a channel that is not there")
     return tuple(zip(names, limits))
 
@@ -426,11 +466,12 @@ class Run:
             if len(self) else self.table[:0]
 
     def padded(self, name: str, header: Header) -> np.ndarray:
-        """Returns cu, or a column of the sequence rows, with one row per
-        pack.  A small array is computed only once for all batches of
+        """Returns cu, cu of a list, or a column of the sequence rows, with one
+        row per pack.  A small array is computed only once for all batches of
         `whole`."""
         whole, depth = self.whole, header.depth
-        size = header.sequence[name].itemsize if name != "cu" else 4
+        size = header.sequence[name].itemsize \
+            if name in header.sequence.names else 4
         if whole is None or not depth or \
                 depth * len(whole) * size > CHUNK_BYTES:
             return self.pad(name, header)
@@ -443,6 +484,11 @@ class Run:
         depth = max(header.depth or 0, int(n_seq.max(initial=0)))
         if name == "cu":
             return self.boundaries(header, depth + 2)
+        if name.endswith(CU):
+            name = name[:-len(CU)]
+            starts, lengths = self.sequences[name].T
+            return self.spread(starts, starts + lengths, depth + 2,
+                               header.row[name].shape[0])
         used = np.arange(depth) < n_seq[:, None]
         fill = UNKNOWN if name == "seq_id" else header.fills[
             header.sequence.names.index(name)]
@@ -453,21 +499,26 @@ class Run:
         return found
 
     def boundaries(self, header: Header, width: int) -> np.ndarray:
-        n_seq, n = self.heads["n_seq"], len(self)
         if lib is not None:
-            cu = np.empty((n, width), np.int32)
-            lib.psn_cu(shape_of(header), n,
+            cu = np.empty((len(self), width), np.int32)
+            lib.psn_cu(shape_of(header), len(self),
                        ffi.from_buffer("unsigned char[]", self.heads),
                        ffi.from_buffer("unsigned char[]", self.table),
                        width, ffi.from_buffer("int32_t[]", cu))
             return cu
         starts, lengths = (self.sequences[name] for name in
                            ("seq_start", "seq_tok"))
+        return self.spread(starts, starts + taken(lengths, header.align),
+                           width, header.capacity)
+
+    def spread(self, starts: np.ndarray, ends: np.ndarray, width: int,
+               capacity: int) -> np.ndarray:
+        """Returns cu for sequences with these boundaries."""
+        n_seq, n = self.heads["n_seq"], len(self)
         last = np.add.accumulate(n_seq, dtype=np.int64) - 1
-        cu = np.full((n, width), header.capacity, np.int32)
+        cu = np.full((n, width), capacity, np.int32)
         cu[np.arange(width) < n_seq[:, None]] = starts
-        cu[np.arange(n), n_seq] = starts[last] + taken(lengths[last],
-                                                       header.align)
+        cu[np.arange(n), n_seq] = ends[last]
         return cu
 
     def take(self, which: np.ndarray) -> Run:
@@ -605,6 +656,8 @@ class Stream:
             wrong = self.first_wrong(heads, table)
         elif self.verify:
             wrong = self.changed(rows, heads, table, indices)
+        if wrong == len(heads):
+            wrong = self.wrong_lists(heads, table)
         if wrong < len(heads):
             need(False, block_of(wrong), "damaged or out of place",
                  "pack %d in the block at " % indices[wrong])
@@ -644,6 +697,20 @@ class Stream:
             n_true(starts[1:] != ends[:-1]) != len(heads) - 1 or
             n_true(n_tok != heads["n_tok"]) or
             n_true(np.maximum.reduceat(lengths, begins) != heads["max_seqlen"]))
+
+    def wrong_lists(self, heads: np.ndarray, table: np.ndarray) -> int:
+        """Returns the number of the first pack whose lists do not follow each
+        other inside their array, or the number of packs."""
+        ends_of = np.add.accumulate(heads["n_seq"], dtype=np.int64)
+        wrong = np.zeros(len(table), bool)
+        for name in self.head.lists:
+            starts, lengths = table[name].T.astype(np.int64)
+            ends = starts + lengths
+            due = np.append(0, ends[:-1])
+            due[ends_of - heads["n_seq"]] = 0
+            wrong |= (starts != due) | (ends > self.head.row[name].shape[0])
+        return int(ends_of.searchsorted(wrong.argmax(), "right")) \
+            if wrong.any() else len(heads)
 
     def changed(self, rows: Sequence[np.ndarray], heads: np.ndarray,
                 table: np.ndarray, indices: np.ndarray) -> int:
@@ -802,6 +869,21 @@ class Batch(Dict[str, np.ndarray]):
             found = self[name] = self._make(name)
         return found
 
+    def lists_of(self, name: str) -> List[np.ndarray]:
+        """Returns the list of each sequence, pack after pack, in the order of
+        `sequences`."""
+        if name + CU not in self:
+            raise KeyError("%r is not a list channel" % name)
+        values, cu = self[name], self[name + CU]
+        if cu.ndim == 1:        # a single pack
+            values, cu = values[None], cu[None]
+            n_seq = [int(self["n_seq"])]
+        else:
+            n_seq = self["n_seq"].tolist()
+        return [row[begin:end] for row, bounds, n in
+                zip(values, cu.tolist(), n_seq)
+                for begin, end in zip(bounds[:n], bounds[1:n + 1])]
+
     def _make(self, name: str) -> np.ndarray:
         run, header = self._run, self.header
         if name in header.row.fields:
@@ -831,7 +913,7 @@ def no_arrays(header: Header) -> Dict[str, Any]:
     """Returns the contents of a batch before any array is computed."""
     names = (*OF_PACKS, *COMPUTED[:2 + (header.align > 1)],
              *(name for name in header.sequence.names if name not in OWN),
-             *header.row.names)
+             *header.row.names, *(name + CU for name in header.lists))
     return dict.fromkeys(names, LATER)
 
 

@@ -97,6 +97,16 @@ def listed_packs():
                       pad_id=100, limits=[(1, 4), (2, 6)])
 
 
+def listed_pieces():
+    """A sequence in two pieces, each with its list."""
+    schema = Schema(2, True, LISTS.channels[1:])
+    lanes = sequence(1)[:1] + [bytes(range(3))]
+    return PackStream(schema, [
+        [(0, schema.cut(lanes, first, end), first, LENGTHS[1])]
+        for first, end in ((0, 16), (16, 20))], 16, 0, 8, [9], split=True,
+        pad_id=100, limits=[(1, 6)])
+
+
 def deep_packs():
     """Of three sequences, and of one."""
     rows = [(i, sequence(0)[:1], 0, LENGTHS[0]) for i in range(4)]
@@ -720,6 +730,16 @@ PACK_ROWS = [
     pks("pieces-values", field(2, "source", 1, 0),
         "sequence 1 has different per-sequence values here and in pack 1",
         JOINER, packcat="sequence 1 differ in a per-sequence channel"),
+    Row("pieces-values", listed_pieces, listed(1, 0, "seen", 0, 1),
+        "sequence 0 has different per-sequence values here and in pack 0",
+        JOINER, packcat="sequence 0 differ in a per-sequence channel"),
+    Row("pieces-values", listed_pieces, lambda p: p.set(1, "seen", 5, 0),
+        "sequence 0 has different per-sequence values here and in pack 0",
+        JOINER, packcat="sequence 0 differ in a per-sequence channel"),
+    lst("unused", lambda p: p.set(0, "seen", 1, 5),
+        "unused element 5 of 'seen'", VERIFY),
+    lst("unused", lambda p: p.set(1, "edges", 1, 2),
+        "unused element 2 of 'edges'", VERIFY),
     pks("unused", field(0, "tokens", 0, 11), "unused element 11 of 'tok",
         VERIFY),
     pks("unused", field(0, "labels", 0, 15), "unused element 15 of 'lab",
