@@ -34,7 +34,7 @@ SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
 # The hook of psn_open, which remote.py defines.
 FETCH = ("extern \"Python\" ps_result psn_fetch(void *, void *, size_t, "
          "uint64_t, ps_error *);\n")
-CONSTANTS = ("PS_MAX_CHANNELS", "PS_NAME_BYTES")
+CONSTANTS = ("PS_MAX_CHANNELS", "PS_MAX_SEQUENCE_BYTES", "PS_NAME_BYTES")
 
 
 def path(name):

@@ -70,9 +70,16 @@ typedef struct payload {
     size_t capacity;
 } payload;
 
+/* Number of elements of sequence i in the list column k. */
+static size_t list_length(const psn_columns *c, uint32_t k, int64_t i)
+{
+    return (size_t)(c->lists[k][i + 1] - c->lists[k][i]);
+}
+
 /*
  * Appends sequence i's elements of all columns of one kind, in the order of the
- * schema.  Returns the end.
+ * schema, and the length of each list among the per-sequence values.  Returns
+ * the end.
  */
 static unsigned char *fill_columns(unsigned char *to, const ps_schema *schema,
                                    const psn_columns *c, int64_t i,
@@ -80,21 +87,45 @@ static unsigned char *fill_columns(unsigned char *to, const ps_schema *schema,
 {
     const ps_channel tokens = {.type = schema->token_type,
                                .kind = PS_PER_TOKEN};
-    const bool per_token = kind == PS_PER_TOKEN;
 
     for (uint32_t k = 0; k <= schema->n_channels; k++) {
         const ps_channel *channel =
             k == 0 ? &tokens : &schema->channels[k - 1];
+        const bool is_list = channel->kind == PS_LIST;
         const size_t bytes = ps_channel_bytes(channel);
-        const size_t first = (size_t)(per_token ? c->offsets[i] : i);
-        const size_t size = bytes * (per_token ? n_tok : 1);
+        size_t first = (size_t)i;
+        size_t n = 1;
 
+        if (is_list && kind == PS_PER_SEQUENCE) {
+            store_u32(to, (uint32_t)list_length(c, k, i));
+            to += 4;
+        }
         if (channel->kind != kind)
             continue;
-        memcpy(to, c->columns[k] + bytes * first, size);
-        to += size;
+        if (is_list) {
+            first = (size_t)c->lists[k][i];
+            n = list_length(c, k, i);
+        } else if (kind == PS_PER_TOKEN) {
+            first = (size_t)c->offsets[i];
+            n = n_tok;
+        }
+        memcpy(to, c->columns[k] + bytes * first, bytes * n);
+        to += bytes * n;
     }
     return to;
+}
+
+/* Size of the elements of sequence i's lists, in bytes. */
+static uint64_t lists_bytes(const ps_schema *schema, const psn_columns *c,
+                            int64_t i)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t k = 0; k < schema->n_channels; k++)
+        if (schema->channels[k].kind == PS_LIST)
+            bytes += ps_channel_bytes(&schema->channels[k]) *
+                     (uint64_t)list_length(c, k + 1, i);
+    return bytes;
 }
 
 /* Fills in the payload of sequence i, which has n_tok tokens. */
@@ -102,7 +133,8 @@ static ps_result fill_payload(payload *p, const ps_schema *schema,
                               const psn_columns *c, int64_t i, uint32_t n_tok,
                               ps_error *err)
 {
-    const uint64_t size = ps_payload_bytes(schema, n_tok);
+    const uint64_t size =
+        ps_payload_bytes(schema, n_tok) + lists_bytes(schema, c, i);
     unsigned char *to;
 
     if (size > p->capacity) {
@@ -114,7 +146,8 @@ static ps_result fill_payload(payload *p, const ps_schema *schema,
     }
     p->size = (size_t)size;
     to = fill_columns(p->bytes, schema, c, i, n_tok, PS_PER_TOKEN);
-    (void)fill_columns(to, schema, c, i, n_tok, PS_PER_SEQUENCE);
+    to = fill_columns(to, schema, c, i, n_tok, PS_PER_SEQUENCE);
+    (void)fill_columns(to, schema, c, i, n_tok, PS_LIST);
     return PS_OK;
 }
 

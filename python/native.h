@@ -24,12 +24,15 @@ void psn_sink_free(psn_sink *sink);
  * Sequences in columns, in the order of a schema: the tokens, then each
  * channel.  Sequence i has elements offsets[i] to offsets[i + 1] - 1 of a
  * per-token column, and element i of a per-sequence column.  Elements have the
- * types of the schema.
+ * types of the schema.  In a list column, sequence i has elements
+ * lists[k][i] to lists[k][i + 1] - 1 of column k; lists[k] is NULL for other
+ * columns.  A list has less than 2^32 elements.
  */
 typedef struct psn_columns {
     const int64_t *offsets; /* [n + 1] ascending */
     int64_t n;
     const unsigned char *const *columns; /* [schema->n_channels + 1] */
+    const int64_t *const *lists;         /* [schema->n_channels + 1] */
 } psn_columns;
 
 /*

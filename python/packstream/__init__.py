@@ -9,7 +9,7 @@
     packstream.Deal                            # assigns packs to ranks
 
 Adapters for trainers are separate modules: packstream.torch, hf, flash_attn,
-megatron, maxtext.
+flex_attention, megatron, maxtext.
 
 SPDX-License-Identifier: MIT
 """
@@ -31,7 +31,8 @@ __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
 _LATER = {"from_arrow": "arrow", "from_text": "tokenize",
           "pack_dataset": "dataset",
           "PackDataset": "torch"}
-_ADAPTERS = ("flash_attn", "hf", "maxtext", "megatron", "views")
+_ADAPTERS = ("flash_attn", "flex_attention", "hf", "maxtext", "megatron",
+             "views")
 
 
 def _version() -> str:

@@ -15,6 +15,13 @@ If sequences are aligned, the last two views contain gaps after sequences.  The
 arguments then include seqused_k, for flash-attention 3, so that no token
 attends to a gap.  Without seqused_k, only causal attention is correct.
 
+In encoder-decoder models whose tokens are the decoder's and whose list channel
+is the encoder's, the encoder and the cross attention have these arguments:
+
+    encoder_ids, positions, args = varlen_list(batch, "encoder_ids", "ghost")
+    args = cross(batch, "encoder_ids", "ghost")
+    flash_attn_varlen_func(q, k, v, **args)     # q of the tokens, k of the list
+
 The vectors of a channel for these tokens are views.compact(batch, name) in
 "ragged", and batch[name].reshape(-1, N) in the other views.
 
@@ -48,3 +55,35 @@ def varlen(batch, view="ghost", device=None, labels=None):
     positions = torch.from_numpy(positions.astype(np.int64))
     return (tokens.to(device), targets.to(device), positions.to(device),
             args)
+
+
+def bounds(batch, view, device, of=None):
+    """Returns the boundaries of the sequences or of a list, and the longest
+    length."""
+    cu = torch.from_numpy(views.merged_cu(batch, view, of))
+    return cu.to(device), views.max_seqlen(batch, view, of)
+
+
+def varlen_list(batch, of, view="ghost", device=None):
+    """Returns the elements of a list channel, its positions, int64 [T], and the
+    keyword arguments for attention within each list.  Integer elements become
+    int64."""
+    values = views.compact(batch, of) if view == "ragged" else \
+        batch[of].reshape(-1, *batch[of].shape[2:])
+    values = torch.from_numpy(values.astype(
+        np.int64 if values.dtype.kind in "iu" else values.dtype))
+    positions = torch.from_numpy(
+        views.positions(batch, view, of=of).reshape(-1).astype(np.int64))
+    cu, longest = bounds(batch, view, device, of)
+    return (values.to(device), positions.to(device),
+            {"cu_seqlens_q": cu, "cu_seqlens_k": cu,
+             "max_seqlen_q": longest, "max_seqlen_k": longest})
+
+
+def cross(batch, of, view="ghost", device=None):
+    """Returns the keyword arguments for attention from the tokens of each
+    sequence to its list."""
+    queries, most_queries = bounds(batch, view, device)
+    keys, most_keys = bounds(batch, view, device, of)
+    return {"cu_seqlens_q": queries, "cu_seqlens_k": keys,
+            "max_seqlen_q": most_queries, "max_seqlen_k": most_keys}

@@ -57,8 +57,9 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     sequences, and tokens for 64 packs.  learn_from maps expected lengths to
     their counts.  group names a channel with a value per sequence: consecutive
     sequences with the same value share a pack.  budget maps channels with an
-    integer per sequence to the most that their sum may be in a pack, and
-    "attention" to a limit of the sum of squared lengths.  by names a channel
+    integer per sequence to the most that their sum may be in a pack, list
+    channels to the most elements that a pack can have (default: the capacity),
+    and "attention" to a limit of the sum of squared lengths.  by names a channel
     with a value per sequence: of equally long sequences, those with the value
     of a pack's first one are preferred."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
@@ -128,6 +129,7 @@ class Packer:
         self.capacity = capacity
         self.schema = Schema(dtype, channels, vocab_size, labels)
         self._options = packer_options(capacity, **options)
+        self._budget = dict(options.get("budget") or {})
         self._open(None)
 
     def _open(self, state: Optional[bytes]) -> None:
@@ -181,7 +183,21 @@ class Packer:
                     "overlong='split', 'truncate' or 'drop'"
                     % (given.where(i=i, number=self._next[0]), lengths[i],
                        self.capacity))
+        if self._options.overlong != lib.PS_OVERLONG_DROP:
+            self._check_lists(given, columns)
         return columns
+
+    def _check_lists(self, given: Columns, columns: Columns) -> None:
+        """Raises PackError for a list that exceeds its budget."""
+        for name, offsets in columns.lists.items():
+            limit = self._budget.get(name, self.capacity)
+            lengths = np.diff(offsets)
+            if len(lengths) and lengths.max() > limit:
+                i = int((lengths > limit).argmax())
+                raise PackError(
+                    "%s: %d elements exceed the budget of %d; raise the budget "
+                    "or use overlong='drop'"
+                    % (given.where(name, i, self._next[0]), lengths[i], limit))
 
     def _put_some(self, columns: NativeColumns, begin: int,
                   enough: Optional[int]) -> int:

@@ -21,6 +21,12 @@ With packstream --align=N, each sequence is followed by padding up to the next
 multiple of N.  In "ghost" and "static", this padding is part of the sequence,
 and seqused() returns the number of tokens; in "ragged", it is removed.
 
+With of="NAME", a function returns the arrays of a list channel instead of those
+of the tokens.  The elements of a pack's lists are a row of B, the budget of the
+list, and the unused elements at its end are the ghost.  In every view, list i
+belongs to sequence i, so merged_cu(batch, view) and merged_cu(batch, view,
+of=NAME) are the boundaries of queries and keys in cross attention.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -31,16 +37,17 @@ from typing import List, Mapping, Optional, Tuple
 import numpy as np
 
 IGNORED = -100                  # the label of a token without a target
+CU = ".cu"                      # the boundaries of list NAME are NAME.cu
 SHIFTED = 2                     # header.labels: labels are of the next token
 # Per-token masks of chat trainers, 1 where the token is a target
 MASKS = ("loss_mask", "assistant_masks", "completion_mask")
 Batch = Mapping[str, np.ndarray]
 
 
-def padding(batch: Batch) -> np.ndarray:
-    """bool [S, L]: positions without a token."""
-    if _seq_tok(batch) is not None:
-        return segments(batch) == 0
+def padding(batch: Batch, of: Optional[str] = None) -> np.ndarray:
+    """bool [S, L], or [S, B]: positions without a token or an element."""
+    if of is not None or _seq_tok(batch) is not None:
+        return segments(batch, of) == 0
     places = np.arange(batch["tokens"].shape[1], dtype=np.uint32)
     return places >= batch["n_tok"][:, None]
 
@@ -52,9 +59,9 @@ def loss_mask(batch: Batch, name: Optional[str] = None,
 
 
 def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
-    """[T], or [T, N] of vectors: a per-token channel of all packs, without
-    padding."""
-    return batch[name][~padding(batch)]
+    """[T], or [T, N] of vectors: a per-token channel of all packs, or the lists
+    of a list channel, without padding."""
+    return batch[name][~padding(batch, name if name + CU in batch else None)]
 
 
 def per_sequence(batch: Batch, name: str) -> np.ndarray:
@@ -63,9 +70,10 @@ def per_sequence(batch: Batch, name: str) -> np.ndarray:
     return batch[name][_in_use(batch, batch[name].shape[1])]
 
 
-def merged_cu(batch: Batch, view: str = "ghost") -> np.ndarray:
+def merged_cu(batch: Batch, view: str = "ghost",
+              of: Optional[str] = None) -> np.ndarray:
     """int32: the boundaries of all packs, joined into one row."""
-    return _merged(batch, view).astype(np.int32)
+    return _merged(batch, view, of).astype(np.int32)
 
 
 def seqused(batch: Batch, view: str = "ghost") -> np.ndarray:
@@ -74,12 +82,15 @@ def seqused(batch: Batch, view: str = "ghost") -> np.ndarray:
     return _spans(batch, view, True)
 
 
-def max_seqlen(batch: Batch, view: str = "ghost") -> int:
-    """The length of the longest sequence of the view; always L for
-    "static"."""
-    capacity = batch["tokens"].shape[1]
+def max_seqlen(batch: Batch, view: str = "ghost",
+               of: Optional[str] = None) -> int:
+    """The length of the longest sequence, or list, of the view; always L, or B,
+    for "static"."""
+    capacity = batch[of or "tokens"].shape[1]
     if view == "static":
         return capacity
+    if of is not None:
+        return int(_spans(batch, view, False, of).max(initial=0))
     if view == "ghost" and _seq_tok(batch) is not None:
         return int(_spans(batch, view, False).max())
     ghost = capacity - batch["n_tok"].min() if view == "ghost" else 0
@@ -87,24 +98,32 @@ def max_seqlen(batch: Batch, view: str = "ghost") -> int:
 
 
 def positions(batch: Batch, view: str = "ghost",
-              cu: Optional[np.ndarray] = None) -> np.ndarray:
-    """int32 [S, L], or [T] if ragged: the position within the sequence.  A
-    ghost also starts at 0; padding after a sequence continues its positions.
-    This is faster if merged_cu of the view is passed."""
+              cu: Optional[np.ndarray] = None,
+              of: Optional[str] = None) -> np.ndarray:
+    """int32 [S, L], or [T] if ragged: the position within the sequence, or
+    within the list.  A ghost also starts at 0; padding after a sequence
+    continues its positions.  This is faster if merged_cu of the view is
+    passed."""
     if cu is None:
-        cu = _merged(batch, view)
+        cu = _merged(batch, view, of)
     lengths = cu[1:] - cu[:-1]
     used = lengths.nonzero()[0]
     found = np.ones(cu[-1], np.int32)
-    found[0] = 0
+    found[:1] = 0
     found[cu[used[1:]]] = 1 - lengths[used[:-1]]
     np.add.accumulate(found, out=found)
     return found if view == "ragged" else found.reshape(len(batch["cu"]), -1)
 
 
-def segments(batch: Batch) -> np.ndarray:
-    """int32 [S, L]: 1 for the first sequence of a pack, 2 for the second,
-    0 in the padding."""
+def segments(batch: Batch, of: Optional[str] = None) -> np.ndarray:
+    """int32 [S, L], or [S, B]: 1 for the first sequence of a pack, 2 for the
+    second, 0 in the padding.  A list has the number of its sequence."""
+    if of is not None:
+        lengths = np.diff(_cu(batch, of), axis=1)
+        numbers = np.arange(1, lengths.shape[1] + 1, dtype=np.int32) * \
+            _in_use(batch, lengths.shape[1])
+        return np.repeat(numbers.reshape(-1), lengths.reshape(-1)).reshape(
+            len(lengths), -1)
     rows, capacity = batch["tokens"].shape
     found = np.zeros(rows * capacity + 1, np.int32)
     if _seq_tok(batch) is None:
@@ -118,6 +137,69 @@ def segments(batch: Batch) -> np.ndarray:
         found[_ends(batch, capacity)] -= number
     np.add.accumulate(found, out=found)
     return found[:-1].reshape(rows, capacity)
+
+
+def sequence_ids(batch: Batch, view: str = "ragged",
+                 of: Optional[str] = None) -> np.ndarray:
+    """int64 [T]: for each token, or element of a list, the number of its
+    sequence in the batch, from 0; the number of sequences in the padding of
+    other views.  If sequences are graphs, this is the vector `batch` of PyTorch
+    Geometric."""
+    found = segments(batch, of).astype(np.int64).reshape(-1)
+    n_seq = batch["n_seq"].astype(np.int64)
+    before = np.repeat(np.cumsum(n_seq) - n_seq, len(found) // len(n_seq))
+    if view == "ragged":
+        return (found + before - 1)[found > 0]
+    return np.where(found > 0, found + before - 1, n_seq.sum())
+
+
+def attention_mask(batch: Batch, of: Optional[str] = None,
+                   causal: bool = False) -> np.ndarray:
+    """bool [S, L, L], or [S, B, B], as [pack, query, key]: True within a
+    sequence, or within a list.  Padding attends to itself, as a sequence.  Use
+    it for short rows: it has L * L values per pack."""
+    own = segments(batch, of)
+    same = own[:, :, None] == own[:, None, :]
+    return np.tril(same) if causal else same
+
+
+def cross_mask(batch: Batch, of: str) -> np.ndarray:
+    """bool [S, L, B], as [pack, query, key]: True if the element belongs to the
+    token's sequence, as in the cross attention of a decoder.  Padding attends
+    to unused elements.  The row of a token has no True if its list is empty, or
+    if the token is padding and no element is unused: its output is 0 in
+    flex_attention and scaled_dot_product_attention of torch, but NaN in an
+    ordinary softmax."""
+    return segments(batch)[:, :, None] == segments(batch, of)[:, None, :]
+
+
+def edge_index(batch: Batch, name: str = "edges",
+               view: str = "ragged") -> np.ndarray:
+    """int64 [2, E]: the edges of all graphs, for sequences whose tokens are the
+    nodes of a graph and whose list `name` has a pair of nodes for each edge,
+    counted from 0 in each graph.  In the result, nodes are counted in
+    compact(batch) if `view` is "ragged", otherwise in
+    batch["tokens"].reshape(-1).  Raises ValueError if a graph does not have
+    such a node."""
+    pairs = compact(batch, name)
+    if name + CU not in batch or pairs.ndim != 2 or pairs.shape[1] != 2 or \
+            pairs.dtype.kind not in "iu":
+        raise ValueError("%r is not a list of pairs of nodes, such as "
+                         "\"uint32[2][]\"" % name)
+    lengths = np.diff(merged_cu(batch, "ragged", name))
+    sizes = _spans(batch, "ragged", True)
+    outside = ((pairs < 0) | (pairs >= np.repeat(sizes, lengths)[:, None])
+               ).any(1)
+    if outside.any():
+        edge = int(outside.argmax())
+        number = int(sequence_ids(batch, of=name)[edge])
+        raise ValueError("%s: edge %s in sequence %d of the batch, which has "
+                         "%d nodes" % (name, tuple(pairs[edge].tolist()),
+                                       number, sizes[number]))
+    starts = _merged(batch, "ragged")[:-1] if view == "ragged" else \
+        _edges(batch, batch["tokens"].shape[1])
+    return np.ascontiguousarray(
+        (pairs.astype(np.int64) + np.repeat(starts, lengths)[:, None]).T)
 
 
 def prefixes(batch: Batch) -> np.ndarray:
@@ -282,8 +364,8 @@ def _per_token(batch: Batch) -> List[str]:
     header = getattr(batch, "header", None)
     names = [name for name in batch if name in header.row.names] if header \
         else batch
-    return [name for name in names
-            if batch[name].shape == batch["tokens"].shape]
+    return [name for name in names if name + CU not in batch and
+            batch[name].shape == batch["tokens"].shape]
 
 
 def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
@@ -331,10 +413,20 @@ def _seq_tok(batch: Batch) -> Optional[np.ndarray]:
     return batch["seq_tok"] if "seq_tok" in batch else None
 
 
-def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
-    """int32: lengths of all sequences in one row, excluding gaps if `tokens`
-    is set."""
-    cu, seq_tok = batch["cu"], _seq_tok(batch)
+def _cu(batch: Batch, of: Optional[str]) -> np.ndarray:
+    """[S, D + 2]: the boundaries of the sequences, or of the lists."""
+    if of is not None and of + CU not in batch:
+        raise ValueError("%r is not a list channel (list channels: %s)" % (
+            of, ", ".join(name[:-len(CU)] for name in batch
+                          if name.endswith(CU)) or "none"))
+    return batch["cu" if of is None else of + CU]
+
+
+def _spans(batch: Batch, view: str, tokens: bool,
+           of: Optional[str] = None) -> np.ndarray:
+    """int32: lengths of all sequences, or lists, in one row, excluding gaps if
+    `tokens` is set."""
+    cu, seq_tok = _cu(batch, of), None if of else _seq_tok(batch)
     lengths = cu[:, 1:] - cu[:, :-1]
     if tokens and seq_tok is not None:
         used = _in_use(batch, seq_tok.shape[1])
@@ -349,9 +441,9 @@ def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
     return lengths[_in_use(batch, lengths.shape[1], more)]
 
 
-def _merged(batch: Batch, view: str) -> np.ndarray:
+def _merged(batch: Batch, view: str, of: Optional[str] = None) -> np.ndarray:
     """int64: boundaries of all packs in one row; checked to fit int32."""
-    lengths = _spans(batch, view, view == "ragged")
+    lengths = _spans(batch, view, view == "ragged", of)
     merged = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=merged[1:])
     if merged[-1] >= 1 << 31:

@@ -964,6 +964,255 @@ def vectors_refused(one):
 
 
 # ---------------------------------------------------------------------
+# Channels of lists
+
+LISTS = {"text": "uint16[]", "frames": "float32[5]",
+         "edges": packstream.Channel("uint32[2][]", 7),
+         "score": packstream.Channel("f8", per="sequence")}
+
+
+def lists_of(n=300, longest=24):
+    """Sequences with lists of up to 40 and 24 elements; some are empty."""
+    rng = np.random.default_rng(7)
+    return [{"tokens": rng.integers(0, 999, length),
+             "text": rng.integers(0, 999, rng.integers(0, 41) * (i % 7 > 0)
+                                  ).tolist(),
+             "frames": rng.random((length, 5), np.float32),
+             "edges": rng.integers(0, length, (rng.integers(0, longest), 2)),
+             "score": i / 2}
+            for i, length in enumerate(rng.integers(1, longest + 1, n))]
+
+
+def same_list(found, wanted, shape=()):
+    return found.shape == (len(wanted), *shape) and (
+        not len(wanted) or np.array_equal(found, wanted))
+
+
+def check_lists(batches, given, budget=48):
+    """Each sequence has its lists, and the rest of their arrays the fill."""
+    found = 0
+    for batch in batches:
+        rows, capacity = batch["tokens"].shape
+        assert batch["text"].shape == (rows, budget)
+        assert batch["edges"].shape == (rows, capacity, 2)
+        ids = views.per_sequence(batch, "seq_id").tolist()
+        tokens = views.compact(batch)
+        assert tokens.tolist() == [t for i in ids for t in given[i]["tokens"]]
+        for name, fill, shape in ("text", 0, ()), ("edges", 7, (2,)):
+            cu, own = batch[name + ".cu"], batch.lists_of(name)
+            assert cu.dtype == np.int32 and cu.shape == batch["cu"].shape
+            assert len(own) == len(ids) and all(
+                same_list(one, given[i][name], shape)
+                for i, one in zip(ids, own))
+            for row, bounds, n in zip(batch[name], cu, batch["n_seq"]):
+                assert (row[bounds[n]:] == fill).all()
+                assert (bounds[n + 1:] == len(row)).all()
+            assert same_list(views.compact(batch, name), [
+                v for i in ids for v in given[i][name]], shape)
+        found += len(ids)
+    assert found == len(given)
+
+
+def lists(program):
+    """A writer and the program, and a packer: the same packs, for readers with
+    the extension and without."""
+    given = lists_of()
+    offsets, columns = {}, {}
+    for name in given[0]:
+        shape = {"edges": (2,), "frames": (5,)}.get(name, ())
+        arrays = [np.array(one[name], int if name == "text" else None)
+                  .reshape(-1, *shape) for one in given]
+        columns[name] = np.concatenate(arrays)
+        offsets[name] = np.cumsum([0] + list(map(len, arrays)))
+    whole = packstream.Columns(offsets["tokens"], columns, {
+        name: offsets[name] for name in ("text", "edges")})
+    for sequences in given, [whole]:
+        with packstream.TokenWriter("l.tok", dtype="u4",
+                                    channels=LISTS) as out:
+            for one in sequences:
+                out.write(one)
+        subprocess.run([program, "-q", "-L24", "-d5", "--budget=text:48",
+                        "-o", "l.pks", "l.tok"], check=True)
+        wanted = packstream.open("l.pks")
+        assert wanted.header.lists == ("text", "edges")
+        assert wanted.header.budgets == (("text", 48), ("edges", 24))
+        check_lists([wanted[:]], given)
+        p = packstream.Packer(24, depth=5, channels=LISTS,
+                              budget={"text": 48})
+        batches = list(p.pack(sequences, 3))
+        check_lists(batches, given)
+        assert p.header.row == wanted.header.row
+        native = pure.lib
+        for pure.lib in native, None:
+            check_lists(pure.PackFile("l.pks").batches(7), given)
+            with open("l.pks", "rb", buffering=0) as file:
+                check_lists(pure.PackPipe(file).batches(7), given)
+        pure.lib = native
+    single = wanted[1]
+    ids = single.sequences["seq_id"].tolist()
+    assert single["text"].shape == (48,) and all(
+        same_list(one, given[i]["text"])
+        for i, one in zip(ids, single.lists_of("text")))
+    raises(KeyError, "not a list", single.lists_of, "tokens")
+    check_lists([pure.stack([one for one in wanted])], given)
+    copy = pickle.loads(pickle.dumps(wanted[:]))
+    check_lists([copy], given)
+    lists_viewed(wanted[:])
+    lists_kept(given)
+    lists_refused(given[0])
+
+
+def lists_viewed(batch):
+    """The views of lists are those that loops compute."""
+    spans = {"tokens": (batch["cu"], 24), "text": (batch["text.cu"], 48),
+             "edges": (batch["edges.cu"], 24)}
+    rows = len(batch["n_seq"])
+    owners = {name: np.zeros((rows, size), int)
+              for name, (_, size) in spans.items()}
+    for name, (cu, size) in spans.items():
+        of = None if name == "tokens" else name
+        places = np.zeros((rows, size), int)
+        lengths = {view: [] for view in ("ragged", "ghost", "static")}
+        for row, n in enumerate(batch["n_seq"]):
+            bounds = [*cu[row, :n + 1].tolist(), size]
+            for k, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+                owners[name][row, begin:end] = (k + 1) % (n + 1)
+                places[row, begin:end] = range(end - begin)
+            own = np.diff(bounds).tolist()
+            lengths["ragged"] += own[:-1]
+            lengths["ghost"] += own
+            lengths["static"] += own + [0] * (5 - n)
+        used = owners[name] > 0
+        assert np.array_equal(views.segments(batch, of), owners[name])
+        assert np.array_equal(views.padding(batch, of), ~used)
+        assert np.array_equal(views.compact(batch, name), batch[name][used])
+        for view, own in lengths.items():
+            merged = np.cumsum([0] + own)
+            assert np.array_equal(views.merged_cu(batch, view, of), merged)
+            assert views.max_seqlen(batch, view, of) == (
+                size if view == "static" else max(own)), view
+            assert np.array_equal(
+                views.positions(batch, view, of=of),
+                places[used] if view == "ragged" else places)
+        ids = np.repeat(np.arange(batch["n_seq"].sum()), lengths["ragged"])
+        assert np.array_equal(views.sequence_ids(batch, of=of), ids)
+        ghost = np.full((rows, size), batch["n_seq"].sum())
+        ghost[used] = ids
+        assert np.array_equal(views.sequence_ids(batch, "ghost", of),
+                              ghost.reshape(-1))
+        mask = owners[name][:, :, None] == owners[name][:, None]
+        assert np.array_equal(views.attention_mask(batch, of), mask)
+        assert np.array_equal(views.attention_mask(batch, of, True),
+                              np.tril(mask))
+    assert np.array_equal(
+        views.cross_mask(batch, "text"),
+        owners["tokens"][:, :, None] == owners["text"][:, None])
+    tokens = views.compact(batch)
+    pairs = [tokens[edge] for edge in views.edge_index(batch)]
+    ghost = [batch["tokens"].reshape(-1)[edge]
+             for edge in views.edge_index(batch, view="ghost")]
+    starts = views.merged_cu(batch, "ragged")
+    wanted = [tokens[starts[i] + edge] for i, one in
+              enumerate(batch.lists_of("edges")) for edge in one.tolist()]
+    assert np.array_equal(np.transpose(pairs), wanted)
+    assert np.array_equal(pairs, ghost)
+    broken = dict(batch, edges=batch["edges"].copy())
+    broken["edges"][0, 0] = 0, 24
+    raises(ValueError, "edge (0, 24) in sequence ", views.edge_index, broken)
+    for call, arguments, why in (
+            (views.edge_index, ("text",), "not a list of pairs"),
+            (views.segments, ("tokens",), "list channels: text, edges"),
+            (views.cross_mask, ("score",), "not a list channel"),
+            (views.labels, ("text",), "not a per-token channel")):
+        raises(ValueError, why, call, batch, *arguments)
+    none = dict(batch, **{"text.cu": batch["text.cu"] * 0})
+    none["text.cu"][np.arange(7) > batch["n_seq"][:, None]] = 48
+    assert not len(views.positions(none, "ragged", of="text"))
+    assert views.max_seqlen(none, "ragged", "text") == 0
+
+
+def lists_kept(given):
+    """Empty sequences, a state, and overlong sequences."""
+    p = packstream.Packer(24, channels=LISTS, budget={"text": 48})
+    p.put({**given[0], "tokens": [], "frames": np.empty((0, 5))})
+    but_first = {i: one for i, one in enumerate(given) if i}
+    check_lists(p.pack(given[1:]), but_first)
+    options = dict(channels=LISTS, budget={"text": 48}, depth=3, window=50)
+    p, other = (packstream.Packer(24, **options) for _ in range(2))
+    first = [batch for batch in (p.put(one) or p.packs()
+                                 for one in given[:200]) if batch]
+    for one in given[other.resume(p.save()):]:
+        other.put(one)
+    p.finish()
+    check_lists([*first, other.finish()], given)
+    p = packstream.Packer(24, channels=LISTS, budget={"text": 48},
+                          overlong="drop")
+    for one in [{**given[0], "text": range(49)}, *given[1:]]:
+        p.put(one)
+    check_lists([p.finish()], but_first)
+    assert p.totals["rejected_sequences"] == 1
+    p = packstream.Packer(9, channels=LISTS, budget={"text": 48, "edges": 99},
+                          overlong="split")
+    batch = next(p.pack(given, 10**6))
+    for i, one in zip(batch.sequences["seq_id"], batch.lists_of("edges")):
+        assert same_list(one, given[i]["edges"], (2,))
+
+
+def lists_refused(one):
+    for channel, why in (("f4[1][]", "vectors of 1 values"),
+                         ("f2[]", "elements are"),
+                         ("f4[][]", "has the type f4[]"),
+                         ("f4[][3]", "has the type f4[3][]")):
+        raises(ValueError, why, packstream.Packer, 8, channels={"x": channel})
+    raises(ValueError, "5 list channels", packstream.Packer, 8, channels={
+        name: "u4[]" for name in "abcde"})
+    for option in {"group": "text"}, {"by": "text"}, {"policy": "ffd"}:
+        raises(ValueError, "", packstream.Packer, 24, channels=LISTS, **option)
+    wrong = (
+        ("text", [[1, 2]], "shape (1, 2), expected a list of numbers"),
+        ("text", [[1, 2], [1]], "expected a list of numbers"),
+        ("text", 5, "shape (), expected a list of numbers"),
+        ("text", [1, 70000], "70000 does not fit uint16"),
+        ("text", [0.5], "values of type float64"),
+        ("edges", [1, 2], "shape (2,), expected (elements, 2)"),
+        ("edges", [[1, 2, 3]], "shape (1, 3), expected (elements, 2)"),
+        ("edges", [[1, 2], [1]], "vectors of different lengths"))
+    with packstream.TokenWriter("r.tok", dtype="u4", channels=LISTS) as out:
+        out.write(one)
+        out.flush()
+        size = os.path.getsize("r.tok.new")
+        for name, value, why in wrong:
+            raises(ValueError, why, out.write, {**one, name: value})
+            raises(ValueError, "sequence 1: " + name, out.write,
+                   {**one, name: value})
+        raises(ValueError, "sequence 1: lists of 268435464 bytes", out.write,
+               {**one, "text": [], "edges": np.broadcast_to(
+                   np.uint32(1), ((1 << 25) + 1, 2))})
+        columns = out.schema.columns([one, one])
+        for change, why in (
+                ({"edges": []}, "edges: offsets must ascend"),
+                ({"edges": [0, 1, 0]}, "edges: offsets must ascend"),
+                ({"score": [0, 1, 2]}, "score is not a list"),
+                ({"text": [0, 1]}, "text: offsets of 1 lists for 2 sequences"),
+                ({"text": [0, 1, 9**9]}, "text: shape")):
+            raises(ValueError, why, out.write, packstream.Columns(
+                columns.offsets, columns.values, {**columns.lists, **change}))
+        out.flush()
+        assert size == os.path.getsize("r.tok.new")
+        out.write(one)
+    for overlong in "error", "split", "truncate":
+        p = packstream.Packer(24, channels=LISTS, budget={"text": 48},
+                              overlong=overlong)
+        p.put(one)
+        for name, value, why in (*wrong, (
+                "text", range(49), "49 elements exceed the budget of 48")):
+            raises(ValueError, "sequence 1: %s: " % name, p.put,
+                   {**one, name: value})
+            raises(ValueError, why, p.put, {**one, name: value})
+        assert len(p.finish()["tokens"]) == 1
+
+
+# ---------------------------------------------------------------------
 # Token records
 
 def writer(program):

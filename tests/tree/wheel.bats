@@ -157,6 +157,10 @@ print(packstream.__version__)'
     check vectors "$(program packstream)"
 }
 
+@test "channels of lists, from writers and packers to readers" {
+    check lists "$(program packstream)"
+}
+
 @test "a packer refuses invalid sequences" {
     check packer_refuses
     check masked_refused
