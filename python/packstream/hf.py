@@ -36,6 +36,11 @@ a single process, would split the boundaries incorrectly.
 Other channels, such as vectors, are not passed to the model, because models
 name such inputs differently: add them to the result.
 
+encoder_decoder() is for models such as T5, whose positions are relative:
+
+    encoder, inputs = hf.encoder_decoder(batch, "encoder_ids")
+    model(encoder_outputs=model.encoder(**encoder), **inputs)
+
 The models shift labels themselves, so shifted labels, as marked in the header,
 are shifted back; see views.labels.
 
@@ -45,7 +50,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -109,6 +114,35 @@ def masked_rows(batch: Batch, labels: str = "labels",
             views.positions(batch).astype(np.int64)),
         "attention_mask": torch.zeros(apart.shape, dtype=dtype).masked_fill(
             apart, torch.finfo(dtype).min),
+    }
+
+
+def encoder_decoder(batch: Batch, of: str, labels: Optional[str] = None,
+                    dtype: torch.dtype = torch.float32) -> Tuple[
+                        Dict[str, Any], Dict[str, Any]]:
+    """Returns the arguments of an encoder, for the list channel `of`, and the
+    arguments of its model besides encoder_outputs, for the tokens, which are
+    the inputs of the decoder.  Masks are as for masked_rows: the encoder's are
+    [S, 1, B, B], those of the decoder [S, 1, L, L], and those of its cross
+    attention [S, 1, L, B].  The label of a token is the next token, as in
+    views.targets, because these models do not shift.  Use a model with
+    relative positions and "sdpa" or "eager": T5 and its relatives, but not
+    BART."""
+    def added(mask: np.ndarray) -> torch.Tensor:
+        allowed = torch.from_numpy(mask)[:, None]
+        return torch.zeros(allowed.shape, dtype=dtype).masked_fill(
+            ~allowed, torch.finfo(dtype).min)
+    return {
+        "input_ids": torch.from_numpy(batch[of].astype(np.int64)),
+        "attention_mask": added(views.attention_mask(batch, of)),
+    }, {
+        "attention_mask": added(views.cross_mask(batch, of)),
+        "decoder_input_ids": torch.from_numpy(
+            batch["tokens"].astype(np.int64)),
+        "decoder_attention_mask": added(
+            views.attention_mask(batch, causal=True)),
+        "labels": torch.from_numpy(views.targets(batch, labels)),
+        "use_cache": False,
     }
 
 

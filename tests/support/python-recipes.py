@@ -1124,6 +1124,188 @@ def speech_ragged(batch):
             ("numbers", numbers))}
 
 
+def pairs():
+    """Sources and targets of a translation, whose lengths differ."""
+    rng = np.random.default_rng(8)
+    return [{"tokens": [0, *rng.integers(1, VOCAB, n)],
+             "encoder_ids": rng.integers(1, VOCAB, m)}
+            for n, m in rng.integers(1, 40, (60, 2))]
+
+
+def packed_pairs(*options):
+    """Packs of pairs() with 64 tokens and 96 elements of a list."""
+    with packstream.TokenWriter("pairs.tok", vocab_size=VOCAB, channels={
+            "encoder_ids": "uint16[]"}) as writer:
+        for pair in pairs():
+            writer.write(pair)
+    subprocess.run(["packstream", "-q", "-L64", "--budget=encoder_ids:96",
+                    *options, "-o", "pairs.pks", "pairs.tok"], check=True)
+    return packstream.open("pairs.pks")
+
+
+def encoder_decoder():
+    """The logits and the loss of T5 are those of each pair alone; if the lists
+    are moved by one element, they are not."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+    for kind in "sdpa", "eager":
+        torch.manual_seed(1)
+        model = T5ForConditionalGeneration(T5Config(
+            vocab_size=VOCAB, d_model=32, d_kv=8, d_ff=64, num_layers=2,
+            num_heads=4, attn_implementation=kind)).eval()
+        wanted = [pair_alone(model, pair) for pair in pairs()]
+        for options in (), ("--align=4",):
+            found = 0
+            for batch in packed_pairs(*options).batches(4):
+                assert pairs_are(model, batch, wanted)
+                moved = dict(batch, **{"encoder_ids.cu": np.where(
+                    np.arange(batch["cu"].shape[1]) == 1,
+                    batch["encoder_ids.cu"] - 1, batch["encoder_ids.cu"])})
+                moved = packstream.Batch(moved, batch.header, batch.sequences)
+                assert not pairs_are(model, moved, wanted)
+                found += len(batch.sequences)
+            assert found == len(wanted)
+        trained_pairs(model)
+
+
+def trained_pairs(model):
+    """A step of training in which no gradient is lost or undefined."""
+    import torch
+    from packstream import hf
+    encoder, inputs = hf.encoder_decoder(packed_pairs()[:4], "encoder_ids")
+    loss = model(encoder_outputs=model.encoder(**encoder), **inputs).loss
+    loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+    model.zero_grad()
+
+
+def pair_alone(model, pair):
+    """The logits of the decoder."""
+    import torch
+    with torch.no_grad():
+        return model(
+            input_ids=torch.tensor(pair["encoder_ids"])[None],
+            decoder_input_ids=torch.tensor([pair["tokens"]]).long(),
+            use_cache=False).logits[0]
+
+
+def pairs_are(model, batch, wanted):
+    """True if the logits of a batch are those of the pairs, and its loss the
+    mean over their tokens."""
+    import torch
+    from packstream import hf
+    encoder, inputs = hf.encoder_decoder(batch, "encoder_ids")
+    with torch.no_grad():
+        output = model(encoder_outputs=model.encoder(**encoder), **inputs)
+    segments, close, losses, count = views.segments(batch), True, 0, 0
+    for row, n in enumerate(batch["n_seq"]):
+        for k in range(n):
+            i = batch["seq_id"][row][k]
+            found = output.logits[row][torch.from_numpy(segments[row] == k + 1)]
+            close &= bool((found - wanted[i]).abs().max() < 1e-5)
+            targets = torch.tensor(pairs()[i]["tokens"][1:])
+            losses += torch.nn.functional.cross_entropy(
+                wanted[i][:-1], targets, reduction="sum")
+            count += len(targets)
+    return close and abs(float(output.loss - losses / count)) < 1e-5
+
+
+def lists_flex():
+    """The mask functions of FlexAttention are the dense masks, and the
+    boundaries for flash-attention are those of each pair."""
+    import torch
+    from packstream import flash_attn, flex_attention
+    from torch.nn.attention.flex_attention import create_mask
+    for options in (), ("--align=4",):
+        batch = packed_pairs(*options)[:5]
+        for sees, dense in (
+                (flex_attention.within(batch),
+                 views.attention_mask(batch, causal=True)),
+                (flex_attention.within(batch, "encoder_ids", causal=False),
+                 views.attention_mask(batch, "encoder_ids")),
+                (flex_attention.across(batch, "encoder_ids"),
+                 views.cross_mask(batch, "encoder_ids"))):
+            mask = create_mask(sees, len(dense), None, *dense.shape[1:], "cpu")
+            assert (mask[:, 0].numpy() == dense).all()
+        given = [pairs()[i] for i in batch.sequences["seq_id"]]
+        ids, positions, args = flash_attn.varlen_list(batch, "encoder_ids",
+                                                      "ragged")
+        cross = flash_attn.cross(batch, "encoder_ids", "ragged")
+        assert ids.tolist() == [t for one in given for t in one["encoder_ids"]]
+        assert positions.tolist() == [
+            t for one in given for t in range(len(one["encoder_ids"]))]
+        for name, side in ("tokens", "q"), ("encoder_ids", "k"):
+            lengths = [len(one[name]) for one in given]
+            assert torch.diff(cross["cu_seqlens_" + side]).tolist() == lengths
+            assert cross["max_seqlen_" + side] == max(lengths)
+        assert torch.equal(args["cu_seqlens_q"], cross["cu_seqlens_k"])
+        for view in "ghost", "static":
+            ids, positions, args = flash_attn.varlen_list(
+                batch, "encoder_ids", view)
+            cross = flash_attn.cross(batch, "encoder_ids", view)
+            assert len(ids) == len(positions) == args["cu_seqlens_k"][-1]
+            assert len(cross["cu_seqlens_k"]) == len(cross["cu_seqlens_q"])
+            assert cross["cu_seqlens_k"].dtype == torch.int32
+
+
+def graphs():
+    """Messages along the edges of packed graphs, and the sums over each graph,
+    are those of each graph alone."""
+    import torch
+    rng = np.random.default_rng(9)
+    alone = []
+    for n in rng.integers(1, 30, 80):
+        edges = rng.integers(0, n, (rng.integers(0, 3 * n), 2))
+        alone.append({"tokens": rng.integers(0, 20, n), "edges": edges,
+                      "bonds": rng.integers(0, 4, len(edges))})
+    packer = packstream.Packer(
+        64, vocab_size=20, budget={"edges": 150, "bonds": 150},
+        channels={"edges": "uint32[2][]", "bonds": "uint8[]"})
+    model = graph_model()
+
+    def tensor(array):
+        return torch.from_numpy(array.astype(np.int64))
+    wanted = [model(tensor(one["tokens"]), tensor(one["edges"].T),
+                    tensor(one["bonds"]), torch.zeros(len(one["tokens"])).long(),
+                    1) for one in alone]
+    ids = []
+    for batch in packer.pack(alone, 3):
+        ids += (own := batch.sequences["seq_id"].tolist())
+        for view in "ragged", "ghost":
+            tokens = views.compact(batch) if view == "ragged" else \
+                batch["tokens"].reshape(-1)
+            edges = tensor(views.edge_index(batch, view=view))
+            numbers = tensor(views.sequence_ids(batch, view))
+            for change, same in (0, True), (1, False):
+                nodes, sums = model(
+                    tensor(tokens), (edges + change) % len(tokens),
+                    tensor(views.compact(batch, "bonds")), numbers,
+                    len(own) + 1)
+                parts = [nodes[numbers == k] for k in range(len(own))]
+                assert same == all(
+                    torch.allclose(part, wanted[i][0], 1e-5, 1e-5) and
+                    torch.allclose(total, wanted[i][1][0], 1e-5, 1e-5)
+                    for i, part, total in zip(own, parts, sums))
+    assert sorted(ids) == list(range(len(alone)))
+
+
+def graph_model():
+    """Two rounds of messages, which are summed at the second node of an
+    edge."""
+    import torch
+    torch.manual_seed(4)
+    atoms, bonds = torch.randn(20, 8), torch.randn(4, 8)
+    weights = torch.randn(2, 8, 8) / 4
+
+    def model(tokens, edges, kinds, numbers, n):
+        x = atoms[tokens]
+        for weight in weights:
+            x = torch.tanh(x.index_add(0, edges[1], (
+                x[edges[0]] + bonds[kinds]) @ weight))
+        return x, torch.zeros(n, 8).index_add(0, numbers, x)
+    return model
+
+
 def jax_model(path):
     """The losses of a batch are those of its separate sequences; a step lowers
     them."""

@@ -42,12 +42,15 @@ setup_file() {
     check each . <<END
 import torch
 speech
+lists_flex
+graphs
 dataset ../x.pks ../z.pks
 ranks ../x.pks
 import datasets
 import accelerate
 import transformers.models.llama.modeling_llama
 import transformers.trainer
+encoder_decoder
 distributed ../x.pks
 launched ../x.pks
 accelerated ../x.pks
@@ -79,6 +82,14 @@ setup() {
 
 @test "a speech model, whose inputs are vectors" {
     holds speech
+}
+
+@test "an encoder-decoder model, whose encoder has lists" {
+    holds encoder_decoder lists_flex
+}
+
+@test "graphs, whose edges are lists" {
+    holds graphs
 }
 
 @test "PackDataset across ranks; DistributedDataParallel: equal steps for all" {
