@@ -15,7 +15,7 @@ import json
 import os
 import re
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Optional, Sequence)
+                    Optional, Sequence, Tuple)
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 class Elements(NamedTuple):
     """The values that a column has for each token or for each sequence."""
     kind: pa.DataType           # of a value
-    per: str                    # "token" or "sequence"
+    per: str                    # "token", "sequence" or "list"
     count: Optional[int] = None     # values of a vector; None: single values
     is_known: bool = True       # False if only the data have the count
 
@@ -59,14 +59,37 @@ def elements_of(kind: pa.DataType, tokens: pa.DataType) -> Elements:
         return Elements(kind, "sequence")
     inner = storage_type(kind.value_type)
     if is_list(inner):
-        fixed = pa.types.is_fixed_size_list(inner)
-        return Elements(inner.value_type, "token",
-                        inner.list_size if fixed else None, fixed)
+        return elements_of_lists(kind, "token")
     if not pa.types.is_fixed_size_list(kind) or (
             pa.types.is_fixed_size_list(tokens) and
             tokens.list_size == kind.list_size):
         return Elements(inner, "token")
     return Elements(inner, "sequence", kind.list_size)
+
+
+def elements_of_lists(kind: pa.DataType, per: str = "list") -> Elements:
+    """Returns the elements of a column of lists, which are numbers or
+    vectors."""
+    inner = storage_type(storage_type(kind).value_type)
+    if not is_list(inner):
+        return Elements(inner, per)
+    fixed = pa.types.is_fixed_size_list(inner)
+    return Elements(inner.value_type, per,
+                    inner.list_size if fixed else None, fixed)
+
+
+def split_lists(names: Sequence[str]) -> Tuple[List[str], List[str]]:
+    """Returns the names of columns without a [] at the end, and those that had
+    one: columns with a list of its own length in each row."""
+    lists = [name[:-2] for name in names if name.endswith("[]")]
+    return [name[:-2] if name.endswith("[]") else name
+            for name in names], lists
+
+
+def check_is_list(kind: pa.DataType, name: str) -> None:
+    if not is_list(storage_type(kind)):
+        raise ValueError("%s[]: a column of %s, expected lists"
+                         % (printable(name), printable(kind)))
 
 
 def vector_length(columns: Iterable[pa.Array]) -> int:
@@ -448,11 +471,16 @@ class ArrowSequences:
 
     def _set_channels(self, schema: pa.Schema, channels: Sequence[str],
                       fills: Dict[str, float]) -> None:
+        channels, lists = split_lists(channels)
         check_columns(schema.names, self.tokens, channels)
         self._masked = MASK in schema.names and self.tokens != MASK
         for name in channels:
-            elements = elements_of(schema.field(name).type,
-                                   schema.field(self.tokens).type)
+            kind = schema.field(name).type
+            if name in lists:
+                check_is_list(kind, name)
+                elements = elements_of_lists(kind)
+            else:
+                elements = elements_of(kind, schema.field(self.tokens).type)
             count = elements.count if elements.is_known \
                 else self._length_in_data(name)
             fill = fills.get(name, -100 if name == "labels" else 0)
@@ -492,7 +520,7 @@ class ArrowSequences:
 
     def _columns(self, batch: pa.RecordBatch, row: int) -> Rows:
         offsets, values = list_parts(batch.column(0), self.tokens, row)
-        found = {"tokens": values}
+        found, lists = {"tokens": values}, {}
         for i, (name, channel) in enumerate(self.channels.items(), 1):
             count = self._counts[name]
             if channel.per == "sequence":
@@ -502,8 +530,11 @@ class ArrowSequences:
                         batch.column(i), name, count, lambda i: row + i)
                 continue
             other, found[name] = list_parts(batch.column(i), name, row, count)
-            check_lengths(offsets, other, name, row)
-        return self._unpadded(Rows(offsets, found), batch, row)
+            if channel.per == "list":
+                lists[name] = other
+            else:
+                check_lengths(offsets, other, name, row)
+        return self._unpadded(Rows(offsets, found, lists), batch, row)
 
     def _unpadded(self, rows: Rows, batch: pa.RecordBatch, row: int) -> Rows:
         """Removes padding according to the attention mask."""
@@ -514,8 +545,8 @@ class ArrowSequences:
             return rows
         return Rows(np.append(0, np.cumsum(counts)), {
             name: values if name in self.channels and
-            self.channels[name].per == "sequence" else values[ones]
-            for name, values in rows.values.items()})
+            self.channels[name].per != "token" else values[ones]
+            for name, values in rows.values.items()}, rows.lists)
 
 
 def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
@@ -524,9 +555,11 @@ def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
     differs = np.diff(other) != np.diff(offsets)
     if differs.any():
         i = int(differs.argmax())
-        raise ValueError("row %d: %s: %d values for %d tokens" % (
+        raise ValueError("row %d: %s: %d values for %d tokens%s" % (
             row + i, printable(name), other[i + 1] - other[i],
-            offsets[i + 1] - offsets[i]))
+            offsets[i + 1] - offsets[i], "" if name == MASK else
+            "; if its lists have lengths of their own, name the column '%s[]'"
+            % printable(name)))
 
 
 def from_arrow(source: Any, tokens: str = TOKENS,
@@ -540,7 +573,9 @@ def from_arrow(source: Any, tokens: str = TOKENS,
 
     `tokens` names the column with lists of tokens.  `channels` names the other
     columns to read, which are lists as long as the tokens or one number per
-    row; None means all numeric columns that are not in `ignore`.  `fills` maps
+    row; None means all numeric columns that are not in `ignore`.  A column
+    named with [] at the end, such as "encoder_ids[]", has lists whose lengths
+    do not depend on the tokens, and becomes a list channel.  `fills` maps
     columns to their values in padding, by default -100 for labels and 0 for
     others.
 

@@ -21,10 +21,11 @@ from typing import (Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
 import numpy as np
 import pyarrow as pa
 
-from packstream.arrow import (MASK, TOKENS, check_columns, check_lengths,
-                              check_transform, elements_of, first_null,
-                              is_list, is_number, list_parts, numpy_type,
-                              storage_type, unpadded, vector_length)
+from packstream.arrow import (MASK, TOKENS, check_columns, check_is_list,
+                              check_lengths, check_transform, elements_of,
+                              first_null, is_list, is_number, list_parts,
+                              numpy_type, split_lists, storage_type, unpadded,
+                              vector_length)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import ATTENTION, PackError, printable
@@ -39,6 +40,7 @@ BATCH_VALUES = 1 << 18
 PLAN_ROWS = 1 << 16
 STREAM_ROWS = 1 << 13           # rows of an IterableDataset packed at a time
 MADE = ("position_ids", "seq_lengths")
+LENGTHS = "_lengths"            # NAME_lengths has the lengths of lists
 FINGERPRINT = b"packstream.fingerprint"     # metadata key in a cache file
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -161,6 +163,36 @@ class Lists:
         return pa.Array.from_buffers(kind, n, buffers, children=[values])
 
 
+class OwnLists(Lists):
+    """A column whose lists have lengths of their own.  A packed row has the
+    lists of its sequences one after the other, and their lengths in another
+    column."""
+
+    def __init__(self, name: str, column: pa.ChunkedArray):
+        super().__init__(name, column)
+        none = np.zeros(0, np.int64)
+        self.rows = Pieces(*(np.concatenate([none, *parts]) for parts in (
+            [np.full(len(o) - 1, i) for i, o in enumerate(self.offsets)],
+            [o[:-1] for o in self.offsets],
+            [np.diff(o) for o in self.offsets], [])))
+
+    def lengths(self, pieces: Pieces) -> np.ndarray:
+        return self.rows.lengths[pieces.rows]
+
+    def pack(self, pieces: Pieces, bounds: np.ndarray,
+             memory: Memory) -> Dict[str, pa.Array]:
+        """Returns the columns of packs, which end at these bounds."""
+        lists = Pieces(*(np.ascontiguousarray(a[pieces.rows])
+                         for a in self.rows[:3]), pieces.rows)
+        edges = np.append(0, np.cumsum(lists.lengths))[bounds]
+        return {
+            self.name: self.gather(lists, edges, memory.take(
+                self.name, int(edges[-1]) * self.element_bytes)),
+            self.name + LENGTHS: lists_of(
+                bounds, pa.array(lists.lengths.astype(np.int32)),
+                pa.list_(pa.int32()))}
+
+
 class Scalars:
     """A column with one value per row: a number, a string, or a vector, which
     is a list of a fixed size.  A packed row has a list of these values, one per
@@ -257,18 +289,8 @@ def budget_rows(pieces: Pieces, starts: Optional[np.ndarray],
     first = np.arange(len(pieces.rows)) if starts is None else starts
     longer = np.zeros(len(first), bool)
     for name, limit in budget.items():
-        if name == ATTENTION:
-            own = pieces.lengths ** 2
-        else:
-            column = next((c for c in columns if isinstance(c, Scalars) and
-                           c.name == name and pa.types.is_integer(c.type)),
-                          None)
-            if column is None:
-                raise ValueError("budget: there is no column %s with an "
-                                 "integer per row" % printable(name))
-            if column.values.null_count:
-                raise ValueError("%s: a value is missing" % printable(name))
-            own = column.values.to_numpy(False)[pieces.rows]
+        own = pieces.lengths ** 2 if name == ATTENTION else \
+            budget_values(pieces, columns, name)
         over = (own < 0) | (own > limit)
         own = np.where(over, limit + 1, own).astype(np.int64)
         if len(own):
@@ -289,6 +311,23 @@ def budget_rows(pieces: Pieces, starts: Optional[np.ndarray],
     if starts is not None:
         starts = np.cumsum(counts[~longer]) - counts[~longer]
     return kept, starts, {name: own[~longer] for name, own in uses.items()}
+
+
+def budget_values(pieces: Pieces, columns: Sequence[Any],
+                  name: str) -> np.ndarray:
+    """Returns the integer of each piece in this column, or the length of its
+    list."""
+    column = next((c for c in columns if c.name == name), None)
+    if isinstance(column, OwnLists):
+        return column.lengths(pieces)
+    if not isinstance(column, Scalars) or \
+            not pa.types.is_integer(column.type):
+        raise ValueError("budget: there is no column %s with an integer per "
+                         "row, or with lists (named '%s[]' in columns=)"
+                         % (printable(name), printable(name)))
+    if column.values.null_count:
+        raise ValueError("%s: a value is missing" % printable(name))
+    return column.values.to_numpy(False)[pieces.rows]
 
 
 def aligned(lengths: np.ndarray, align: int) -> np.ndarray:
@@ -342,6 +381,15 @@ class Memory:
         return self._buffers[key]
 
 
+def values_per_token(columns: Sequence[Any], pieces: Pieces) -> int:
+    """Returns the number of values of the largest column, per token."""
+    tokens = max(int(pieces.lengths.sum()), 1)
+    return max(column.count * (
+        1 + int(column.lengths(pieces).sum()) // tokens
+        if isinstance(column, OwnLists) else 1)
+        for column in columns if isinstance(column, Lists))
+
+
 def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
                    schema: pa.Schema, memory: Memory,
                    labels: Optional[Labels]) -> Iterator[pa.RecordBatch]:
@@ -352,8 +400,7 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
     bounds = np.append(0, plan.ends)        # ends of packs, in pieces
     begins = tokens[bounds]                 # starts of packs, in tokens
     lengths = pieces.lengths.astype(np.int32)
-    most = BATCH_VALUES // max(column.count for column in columns
-                               if isinstance(column, Lists))
+    most = max(1, BATCH_VALUES // values_per_token(columns, pieces))
     first = 0
     while first < len(plan.ends):
         last = int(np.searchsorted(begins, begins[first] + most,
@@ -376,6 +423,9 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
                 pa.list_(pa.int32()))
         here = Pieces(*(a[own] for a in pieces))
         for column in columns:
+            if isinstance(column, OwnLists):
+                made.update(column.pack(here, begun, memory))
+                continue
             made[column.name] = column.gather(here, begun) \
                 if isinstance(column, Scalars) else column.gather(
                     here, edges, memory.take(column.name, int(edges[-1]) *
@@ -391,18 +441,25 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
                strings: bool, group: Optional[str] = None,
-               **options: Any) -> tuple:
+               own_lists: Sequence[str] = (), **options: Any) -> tuple:
     """Packs these rows, or all rows.  Returns the schema and the batches.
-    `strings` allows columns of strings."""
+    `strings` allows columns of strings.  `own_lists` names columns whose lists
+    have lengths of their own."""
     one_of(OVERLONG, overlong, "overlong")
     if options.get("by") is not None:
         raise ValueError("by: tables are packed by lengths alone; use a Packer")
+    if own_lists:
+        options["budget"] = {**dict.fromkeys(own_lists, seq_length),
+                             **(options.get("budget") or {})}
     packer_options(seq_length, **options)       # validates them
     for name in table.column_names:
-        if name in MADE:
+        if name in MADE or name in [own + LENGTHS for own in own_lists]:
             raise ValueError("there is a column %s already: are these packs?"
-                             % name)
+                             % printable(name))
         kind = table.schema.field(name).type
+        if name in own_lists:
+            check_is_list(kind, name)
+            continue
         elements = elements_of(kind, table.schema.field(tokens).type)
         if elements.per == "sequence" and (name == tokens or not (
                 is_number(elements.kind) or
@@ -419,10 +476,12 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
     labels = None if "labels" in table.column_names or not masks \
         else Labels(tokens, masks)
     kind_of_tokens = table.schema.field(tokens).type
-    columns = [(Lists if elements_of(column.type, kind_of_tokens).per == "token"
+    columns = [(OwnLists if name in own_lists else
+                Lists if elements_of(column.type, kind_of_tokens).per == "token"
                 else Scalars)(name, column)
                for name, column in zip(table.column_names, table.columns)]
-    lists = [column for column in columns if isinstance(column, Lists)]
+    lists = [column for column in columns if isinstance(column, Lists) and
+             not isinstance(column, OwnLists)]
     own = next(column for column in lists if column.name == tokens)
     spans, first = [(np.zeros(0, np.int64),) * 2], 0
     for i, offsets in enumerate(own.offsets):
@@ -457,6 +516,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         pieces, starts, uses = budget_rows(pieces, starts, columns, budget,
                                            overlong)
     fields = [pa.field(column.name, column.packed) for column in columns]
+    fields += [pa.field(name + LENGTHS, pa.list_(pa.int32()))
+               for name in own_lists]
     if labels:
         fields.append(pa.field("labels", pa.large_list(pa.int64())))
     if position_ids:
@@ -488,6 +549,11 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     from_arrow.  `columns` names the columns to pack, by default all.
     Columns of strings, such as row ids, are packed like numbers if named.
 
+    A column named with [] at the end, such as "encoder_ids[]", has lists whose
+    lengths do not depend on the tokens.  A packed row has the lists of its
+    sequences one after the other, at most budget["encoder_ids"] elements
+    (default: seq_length), and their lengths in a column encoder_ids_lengths.
+
     If there is a column attention_mask, its zeros are padding, which is
     removed together with the column.
 
@@ -516,6 +582,11 @@ def pack_dataset(dataset: Any, seq_length: int, *,
             split: pack_dataset(part, seq_length, columns=columns, **arguments)
             for split, part in dataset.items()})
     arguments["strings"] = columns is not None
+    if columns is not None:
+        columns, arguments["own_lists"] = split_lists(columns)
+        if tokens in arguments["own_lists"]:
+            raise ValueError("%s are the tokens, not a list of their own"
+                             % printable(tokens))
     if is_iterable(dataset):
         if cache_file_name is not None:
             raise ValueError("an IterableDataset is not packed into a file")

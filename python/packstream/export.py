@@ -9,7 +9,8 @@ if it is not a regular file, or for standard output.  OUT.new is written, and
 renamed when complete.  For MDS, OUT is a new folder.
 
     trl              input_ids, labels, seq_lengths, and all other channels,
-                     of which vectors become lists of a fixed size; for
+                     of which vectors become lists of a fixed size, and a list
+                     channel NAME has a column NAME_lengths, too; for
                      SFTTrainer with padding_free=True, packstream.hf and any
                      program that reads `datasets`
     megatron-bridge  input_ids, loss_mask, seq_start_id
@@ -44,6 +45,7 @@ from packstream import views
 from packstream.packs import Batch, Packs
 from packstream.program import (Parser, UsageError, check_not_input,
                                 on_signals, run)
+from packstream.rows import LENGTHS
 from packstream.schema import cast
 from packstream.writer import NewFile, is_replaced, new_name
 
@@ -86,11 +88,18 @@ def trl(batch: Batch) -> Columns:
         "labels": Lists(n_tok, int32(views.labels(batch)[kept], "labels")),
         "seq_lengths": seq_lengths(batch)}
     header = batch.header
-    for name in header.row.names + header.sequence.names:
+    for name in dict.fromkeys(header.row.names + header.sequence.names):
         if name in ("tokens", "labels", "seq_id", "seq_start", "seq_tok"):
             continue
         if name in columns:
             raise ValueError("the channel %s has the name of a column" % name)
+        if name in header.lists:
+            columns[name] = Lists(
+                (~views.padding(batch, name)).sum(1),
+                views.compact(batch, name))
+            columns[name + LENGTHS] = Lists(batch["n_seq"], np.diff(
+                views.merged_cu(batch, "ragged", name)))
+            continue
         columns[name] = Lists(n_tok, batch[name][kept]) \
             if name in header.row.names else \
             Lists(batch["n_seq"], views.per_sequence(batch, name))

@@ -4,7 +4,8 @@
 
 Other numeric columns become channels: lists as long as the tokens, such as
 labels, or one number per row.  Lists of lists, and lists of a fixed size,
-become channels of vectors; see packstream.from_arrow.  If there is a column
+become channels of vectors; see packstream.from_arrow.  --channel='NAME[]' makes
+a list channel of a column whose lists have lengths of their own.  If there is a column
 attention_mask, padding is removed.  The packages mosaicml-streaming (MDS),
 litdata and webdataset read their own folders and .tar files.
 
@@ -46,7 +47,8 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="the column of tokens (%(default)s)")
     parser.add_argument("--channel", action="append",
                         metavar="NAME[:FILL]", help="a column to pack with "
-                        "the tokens, with FILL in padding; default: all "
+                        "the tokens, with FILL in padding; 'NAME[]' for "
+                        "lists with lengths of their own; default: all "
                         "numeric columns")
     parser.add_argument("--ignore", action="append", default=[],
                         metavar="NAME", help="a column to skip")
@@ -72,7 +74,7 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
         names.append(name)
         if colon:
             try:
-                fills[name] = float(fill) if "." in fill else int(fill)
+                fills[name.removesuffix("[]")] = float(fill) if "." in fill else int(fill)
             except ValueError:
                 raise UsageError("--channel=%s: %r is not a number"
                                  % (text, fill)) from None

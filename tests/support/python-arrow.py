@@ -773,6 +773,190 @@ def vectors_of_datasets():
             assert (batch["frames"][..., 0] == batch["tokens"]).all()
 
 
+def lists_of(rows):
+    """Lists of up to 30 numbers and 20 pairs per row; some are empty."""
+    rng = np.random.default_rng(6)
+    return ([rng.integers(0, 999, n).tolist()
+             for n in rng.integers(0, 31, len(rows))],
+            [rng.integers(0, 99, (n, 2)).tolist()
+             for n in rng.integers(0, 21, len(rows))])
+
+
+LISTS = ((pa.list_(pa.uint16()), pa.list_(pa.list_(pa.int32(), 2))),
+         (pa.large_list(pa.int64()), pa.list_(pa.list_(pa.int64()))))
+NAMES = ["labels", "text[]", "edges[]", "source"]
+
+
+def lists_read():
+    """Columns named with [] become list channels."""
+    rows = documents()
+    text, edges = lists_of(rows)
+    for kinds in LISTS:
+        whole = table(rows, text=pa.array(text, kinds[0]),
+                      edges=pa.array(edges, kinds[1]))
+        pa.parquet.write_table(whole, "l.parquet", row_group_size=90)
+        for source, begin in ((whole, 0), (whole.slice(91, 401), 91),
+                              ("l.parquet", 0)):
+            found = packstream.from_arrow(source, channels=NAMES,
+                                          fills={"text": 7})
+            packer = packstream.Packer(64, channels=found.channels)
+            n = 0
+            for batch in packer.pack(found, 4):
+                ids = batch.sequences["seq_id"].tolist()
+                for i, one, pairs in zip(ids, batch.lists_of("text"),
+                                         batch.lists_of("edges")):
+                    assert one.tolist() == text[begin + i]
+                    assert pairs.tolist() == edges[begin + i]
+                assert (batch["text"][packstream.views.padding(
+                    batch, "text")] == 7).all()
+                n += len(ids)
+            assert n == (len(rows) if begin == 0 else 401)
+    written = subprocess.run(
+        [sys.executable, "-m", "packstream.tokens", "-q", "--channel=labels",
+         "--channel=text[]:7", "--channel=edges[]", "--channel=source",
+         "l.parquet"], check=True, capture_output=True).stdout
+    with packstream.TokenWriter("x.tok", channels=found.channels) as writer:
+        for columns in found:
+            writer.write(columns)
+    with open("x.tok", "rb") as file:
+        assert file.read() == written
+    # Rows without tokens are skipped with their lists, and padding removed.
+    padded = pa.table({"input_ids": [[1, 2, 0], [0, 0, 0], [3, 0, 0]],
+                       "attention_mask": [[1, 1, 0], [0, 0, 0], [1, 0, 0]],
+                       "x": [[7], [8, 9], [4, 5]]})
+    pa.parquet.write_table(padded, "p.parquet")
+    subprocess.run([sys.executable, "-m", "packstream.tokens", "-q",
+                    "--channel=x[]", "-o", "p.tok", "p.parquet"], check=True)
+    for source in padded, "p.tok":
+        if source is padded:
+            found = packstream.from_arrow(padded, channels=["x[]"])
+            batch = next(packstream.Packer(8, channels=found.channels)
+                         .pack(found, 9))
+        else:
+            subprocess.run(["packstream", "-q", "-L8", "-o", "p.pks", source],
+                           check=True)
+            batch = packstream.open("p.pks")[:]
+        assert sorted(one.tolist() for one in batch.lists_of("x")) == [
+            [4, 5], [7]]
+    lists_not_read()
+
+
+def lists_not_read():
+    rows = [[1, 2], [3]]
+
+    def check(why, column, kind=None, name="x[]", **options):
+        whole = pa.table({"input_ids": rows, "x": pa.array(column, kind)})
+        raises(ValueError, why, lambda: [
+            columns for found in [packstream.from_arrow(
+                whole, channels=[name])]
+            for columns in packstream.Packer(8, channels=found.channels,
+                                             **options).pack(found)])
+        raises(ValueError, why, packstream.pack_dataset, whole, 8,
+               columns=["input_ids", name], **options)
+    check("row 1: x: 2 values for 1 tokens; if its lists have lengths of their "
+          "own, name the column 'x[]'", [[1, 2], [1, 2]], name="x")
+    check("x[]: a column of int64, expected lists", [1, 2])
+    check("row 1: x: the list is missing", [[1], None])
+    check("row 1: x: a value is missing", [[1], [None]])
+    check("row 1: x: a vector of 3 values, expected 2", [[[1, 2]], [[1, 2, 3]]])
+    check("row 1: x", [[1, 2], [1, 2, 3]], budget={"x": 2})
+    check("row 0: x", [[1] * 9, [1, 2, 3]])
+    check("x: values of string", [["a"], ["b"]])
+    raises(ValueError, "are the tokens", packstream.pack_dataset, pa.table(
+        {"input_ids": rows}), 8, columns=["input_ids[]"])
+    raises(ValueError, "x_lengths already", packstream.pack_dataset, pa.table(
+        {"input_ids": rows, "x": rows, "x_lengths": [1, 2]}), 8,
+        columns=["input_ids", "x[]", "x_lengths"])
+    raises(ValueError, "budget: there is no column x with", packstream
+           .pack_dataset, pa.table({"input_ids": rows, "x": rows}), 8,
+           budget={"x": 9})
+
+
+def lists_packed():
+    """pack_dataset keeps lists and adds their lengths, and batch_of_rows makes
+    the arrays of list channels."""
+    rows = documents(longest=40)
+    text, edges = lists_of(rows)
+    wanted = {tuple(row): i for i, row in enumerate(rows)}
+    assert len(wanted) > 600
+    for kinds, options in zip(LISTS, ({}, {"group": "row"})):
+        whole = table(rows, text=pa.array(text, kinds[0]),
+                      edges=pa.array(edges, kinds[1]),
+                      row=pa.array(range(len(rows))))
+        packed = packstream.pack_dataset(
+            whole, 64, columns=["input_ids", "row", "text[]", "edges[]"],
+            budget={"text": 50}, **options)
+        assert packed.schema.field("edges").type == kinds[1]
+        given = packed.to_pylist()
+        seen = []
+        for pack in given:
+            assert len(pack["text"]) <= 50 and len(pack["edges"]) <= 64
+            for i, one, pairs in zip(
+                    pack["row"], split(pack["text"], pack["text_lengths"]),
+                    split(pack["edges"], pack["edges_lengths"])):
+                assert one == text[i] and pairs == edges[i]
+                seen.append(i)
+        assert sorted(seen) == list(range(len(rows)))
+        for some in given[:5], given[:1], given[5:]:
+            batch = packstream.rows.batch_of_rows(some)
+            ids = packstream.views.per_sequence(batch, "row").tolist()
+            assert batch.header.lists == ("text", "edges")
+            for i, one, pairs in zip(ids, batch.lists_of("text"),
+                                     batch.lists_of("edges")):
+                assert one.tolist() == text[i]
+                assert pairs.tolist() == edges[i]
+            assert packstream.views.cross_mask(batch, "text").shape == (
+                *batch["tokens"].shape, batch["text"].shape[1])
+    # Parts of a split row have its lists; lists can be dropped, or all empty.
+    packed = packstream.pack_dataset(
+        whole, 16, columns=["input_ids", "row", "text[]"], overlong="split",
+        budget={"text": 30}).to_pylist()
+    assert all(one == text[i] for pack in packed for i, one in zip(
+        pack["row"], split(pack["text"], pack["text_lengths"])))
+    packed = packstream.pack_dataset(
+        whole, 64, columns=["input_ids", "row", "text[]"], overlong="drop",
+        budget={"text": 9}).to_pylist()
+    assert sorted(i for pack in packed for i in pack["row"]) == [
+        i for i, one in enumerate(text) if len(one) < 10]
+    none = pa.table({"input_ids": rows[:9], "x": pa.array(
+        [[]] * 9, pa.list_(pa.int32()))})
+    packed = packstream.pack_dataset(
+        none, 64, columns=["input_ids", "x[]"]).to_pylist()
+    batch = packstream.rows.batch_of_rows(packed)
+    assert not packstream.views.segments(batch, "x").any()
+    # Another column that happens to have such a name.
+    other = packstream.rows.batch_of_rows([{
+        "input_ids": [1, 2, 3], "x": [4, 5, 6], "seq_lengths": [1, 2],
+        "x_lengths": [0.5, 0.25]}])
+    assert other["x"].tolist() == [[4, 5, 6]] and not other.header.lists
+    raises(ValueError, "2 lengths add up to 4, but there are 2 sequences and 5",
+           packstream.rows.batch_of_rows, [{
+               "input_ids": [1, 2, 3], "x": [4, 5, 6, 7, 8],
+               "seq_lengths": [1, 2], "x_lengths": [1, 3]}])
+
+
+def lists_of_datasets():
+    """Datasets in memory, in files and streamed."""
+    import datasets
+    rows = documents(300)
+    text, edges = lists_of(rows)
+    whole = datasets.Dataset.from_dict({
+        "input_ids": rows, "text": text, "edges": edges})
+    whole.save_to_disk("lists")
+    names = ["input_ids", "text[]", "edges[]"]
+    saved = datasets.load_from_disk("lists")
+    for source in (whole, saved, saved, saved.shuffle(seed=1),
+                   whole.to_iterable_dataset()):
+        packed = list(packstream.pack_dataset(source, 64, columns=names,
+                                              budget={"text": 50}))
+        found = [one for pack in packed for one in zip(*(map(repr, split(
+            pack[name], pack[lengths])) for name, lengths in (
+                ("input_ids", "seq_lengths"), ("text", "text_lengths"),
+                ("edges", "edges_lengths"))))]
+        assert sorted(found) == sorted(zip(*(
+            map(repr, column) for column in (rows, text, edges))))
+
+
 def overlong():
     rows = documents(longest=100)
     whole = table(rows).select(["input_ids"])

@@ -142,6 +142,35 @@ def vectors():
         raise AssertionError("labels of vectors")
 
 
+def lists():
+    """The trl form has lists and their lengths, as rows of pack_dataset do."""
+    rng = np.random.default_rng(2)
+    given = [{"tokens": np.arange(n), "text": rng.integers(0, 9, n % 7),
+              "edges": rng.integers(0, 9, (n % 5, 2))}
+             for n in rng.integers(1, 20, 60)]
+    with packstream.TokenWriter("l.tok", vocab_size=100, channels={
+            "text": "uint8[]", "edges": "int32[2][]"}) as writer:
+        for one in given:
+            writer.write(one)
+    subprocess.run(["packstream", "-q", "-L32", "--budget=text:20", "-o",
+                    "l.pks", "l.tok"], check=True)
+    packs = packstream.open("l.pks")[:]
+    for name in "l.parquet", "l.arrow":
+        rows = exported("l.pks", name, "trl")
+        ids = iter(packs.sequences["seq_id"].tolist())
+        for row in rows:
+            for text, edges in zip(split(row["text"], row["text_lengths"]),
+                                   split(row["edges"], row["edges_lengths"])):
+                one = given[next(ids)]
+                assert text == one["text"].tolist()
+                assert edges == one["edges"].tolist()
+        assert next(ids, None) is None
+    batch = batch_of_rows(rows)
+    for one, other in zip(batch.lists_of("edges"), packs.lists_of("edges")):
+        assert np.array_equal(one, other)
+    assert "text" not in exported("l.pks", "x.arrow", "llama-factory")[0]
+
+
 def widths(row, name, mask=None):
     """The values of a column that are not padding."""
     return [value for value, used in zip(row[name], mask or row[name])

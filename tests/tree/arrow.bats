@@ -20,12 +20,12 @@ setup_file() {
         printf '%s\n' sources source_refused faults_placed hostile_arrays \
             files_cut names_printed padded_rows into_packer packed_tables \
             packed_labels packed_numbers packed_budgets named_rows overlong \
-            vectors_read vectors_packed \
+            vectors_read vectors_packed lists_read lists_packed \
             "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets streamed \
                 packed_groups_of_datasets packed_numbers_of_datasets \
-                vectors_of_datasets \
+                vectors_of_datasets lists_of_datasets \
                 rows_left_out file_is_whole_or_not_there datasets_refused
     } >checks
     python=$PEERS_PYTHON support python-arrow.py each . <checks
@@ -50,6 +50,15 @@ setup() {
 
 @test "vectors per token and per row" {
     holds vectors_read vectors_packed
+}
+
+@test "lists with lengths of their own" {
+    holds lists_read lists_packed
+}
+
+@test "lists of datasets" {
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds lists_of_datasets
 }
 
 @test "vectors of datasets" {

@@ -62,6 +62,7 @@ pipes ../x.pks
 refused ../x.pks ../values.pks ../shifted.pks
 stopped ../x.pks
 vectors
+lists
 END
 }
 
@@ -75,6 +76,10 @@ setup() {
 
 @test "channels of vectors" {
     holds vectors
+}
+
+@test "channels of lists" {
+    holds lists
 }
 
 @test "from a pipe into a pipe" {
