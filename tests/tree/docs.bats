@@ -158,6 +158,13 @@ python3_is() {
     run_sections vectors.md 0 9
 }
 
+@test "lists: encoder-decoder text and graphs" {
+    unset PYTHONPATH        # the package as pip installs it
+    skip_without_modules "${PEERS_PYTHON-}" packstream._native transformers
+    python3_is "$PEERS_PYTHON"
+    HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 run_sections lists.md 0 9
+}
+
 @test "text and chats" {
     unset PYTHONPATH        # the package as pip installs it
     skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \
