@@ -282,7 +282,8 @@ def read_fields(data: bytes, at: int, capacity: int,
         need(field.name not in names or lists.pop(field.name, 0) == source and
              field[1:3] + field[4:6] == (3, PER_SEQUENCE, 0, 2), at,
              "its field table has '%s' twice" % field.name)
-        need(field.places, at, "its list '%s' has no budget" % field.name)
+        need(field.places, at, "its field table has the list '%s' without a "
+             "budget" % field.name)
         place = int(kind == PER_SEQUENCE)
         need(kind in (PER_TOKEN, PER_SEQUENCE, LIST) and offset % width == 0
              and ends[place] <= offset <= sizes[place] - size, at,
@@ -292,8 +293,8 @@ def read_fields(data: bytes, at: int, capacity: int,
             lists[field.name] = source
         ends[place] = offset + size
         fields.append(field)
-    need(not lists, at, "its list '%s' has no start and length"
-         % "".join(list(lists)[:1]))
+    need(not lists, at, "its field table has the list '%s' without start and "
+         "length" % "".join(list(lists)[:1]))
     return fields
 
 
