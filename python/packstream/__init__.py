@@ -7,6 +7,7 @@
     packstream.from_arrow                      # reads tables and parquet
     packstream.from_text                       # tokenizes text and chats
     packstream.Deal                            # assigns packs to ranks
+    packstream.balance                         # packs one step for all ranks
 
 Adapters for trainers are separate modules: packstream.torch, hf, flash_attn,
 flex_attention, megatron, maxtext.
@@ -16,7 +17,7 @@ SPDX-License-Identifier: MIT
 
 from typing import Any
 
-from packstream.deal import Deal
+from packstream.deal import Deal, balance
 from packstream.files import PackFiles, open
 from packstream.packer import Packer, pack_lengths
 from packstream.packs import Batch, Header, PackError, Packs
@@ -25,7 +26,8 @@ from packstream.writer import TokenWriter
 
 __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
            "PackError", "PackFiles", "Packer", "Packs", "TokenWriter",
-           "from_arrow", "from_text", "open", "pack_dataset", "pack_lengths"]
+           "balance", "from_arrow", "from_text", "open", "pack_dataset",
+           "pack_lengths"]
 
 # Imported on first use, because these need pyarrow or torch
 _LATER = {"from_arrow": "arrow", "from_text": "tokenize",

@@ -1,8 +1,12 @@
-"""deal.py - assign the packs of each step to ranks, so that all have equal
-work.
+"""deal.py - give all ranks equal work in each step: assign packs to ranks, or
+pack the sequences of one step for them.
 
     deal = packstream.Deal(packs, 8, rank, ranks, hidden=1024)
     DataLoader(packs, batch_sampler=deal)
+
+    mine = packstream.balance(lengths, ranks, 16384)[rank]
+    for pack in mine:                   # equally many on every rank
+        train(rollouts[i] for i in pack)
 
 SPDX-License-Identifier: MIT
 """
@@ -11,13 +15,30 @@ from __future__ import annotations
 
 import sys
 from operator import index
-from typing import Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from packstream.files import PackFiles
 from packstream.library import check, ffi, lib, need_library, new_error
 from packstream.packs import check_seed, shuffled
+from packstream.schema import as_array, cast
+
+
+HIDDEN = 4096       # the width of a model of some 7 billion parameters
+
+
+def cost_of(hidden: Optional[int],
+            cost: Optional[Tuple[int, int]]) -> Tuple[int, int]:
+    """Returns the cost of a token and of a unit of the squared lengths."""
+    if (hidden is None) == (cost is None):
+        raise ValueError("either hidden or cost")
+    tokens, squares = map(index, (6 * hidden, 1) if cost is None else cost)
+    if not 0 <= min(tokens, squares) <= max(tokens, squares) < 2**64 or \
+            tokens == squares == 0:
+        raise ValueError("the cost is (%d, %d), not two numbers from 0 to "
+                         "2^64 - 1 that are not both 0" % (tokens, squares))
+    return tokens, squares
 
 
 class Deal:
@@ -47,19 +68,11 @@ class Deal:
         if not isinstance(packs, PackFiles):
             raise TypeError("a Deal needs packs of files, as returned by "
                             "packstream.open")
-        if (hidden is None) == (cost is None):
-            raise ValueError("either hidden or cost")
+        self.cost = cost_of(hidden, cost)
         self.packs, self.size = packs, index(size)
         self.rank, self.ranks = index(rank), index(ranks)
         if not 0 <= self.rank < self.ranks:
             raise ValueError("rank %d of %d" % (rank, ranks))
-        tokens, squares = map(index, (6 * hidden, 1) if cost is None else cost)
-        if not 0 <= min(tokens, squares) <= max(tokens, squares) < 2**64 or \
-                tokens == squares == 0:
-            raise ValueError("the cost is (%d, %d), not two numbers from 0 "
-                             "to 2^64 - 1 that are not both 0"
-                             % (tokens, squares))
-        self.cost = tokens, squares
         check_seed(shuffle)
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.start = 0
@@ -137,3 +150,46 @@ class Deal:
         new, err = ffi.new("ps_deal **"), new_error()
         check(lib.ps_deal_open(new, self.ranks, size, err), err)
         return ffi.gc(new[0], lib.ps_deal_free)
+
+
+def balance(lengths: Any, ranks: int, max_tokens: int,
+            hidden: Optional[int] = None,
+            cost: Optional[Tuple[int, int]] = None,
+            align: int = 1) -> List[List[np.ndarray]]:
+    """Packs the sequences of one step, such as the roll-outs of a step of
+    reinforcement learning, for ranks that work together.
+
+    Returns the packs of each rank: arrays of numbers of sequences.  No pack
+    has more than `max_tokens` tokens, every rank has equally many packs, and
+    all ranks have nearly the same cost.  The result depends on the arguments
+    alone, so each rank can compute it for itself.
+
+    The cost of a sequence of n tokens is 6 * hidden * n + n * n, the work of a
+    model of width `hidden`, 4096 by default; cost=(A, B) replaces these two
+    factors.  With `align`, each sequence takes a multiple of so many tokens of
+    its pack, such as twice the number of ranks of context parallelism.
+
+    A pack is empty only if there are fewer sequences than packs."""
+    need_library("balance")
+    lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
+                   lambda at: "lengths" if at is None else "length %d" % at)
+    if lengths.ndim != 1:
+        raise ValueError("lengths: an array of %d dimensions, expected one"
+                         % lengths.ndim)
+    if hidden is None and cost is None:
+        hidden = HIDDEN
+    options = ffi.new("ps_balance_options *", {
+        "ranks": index(ranks), "capacity": index(max_tokens),
+        "align": index(align)})
+    options.cost.tokens, options.cost.squares = cost_of(hidden, cost)
+    order = np.empty(len(lengths), np.uint32)
+    ends = np.empty(len(lengths) + index(ranks), np.uint32)
+    n_packs, err = ffi.new("uint32_t *"), new_error()
+    check(lib.ps_balance(ffi.from_buffer("uint32_t[]", lengths), len(lengths),
+                         options, ffi.from_buffer("uint32_t[]", order),
+                         ffi.from_buffer("uint32_t[]", ends), n_packs, err),
+          err)
+    numbers, ends = order.astype(np.int64), [0, *ends[:n_packs[0]].tolist()]
+    packs = [numbers[begin:end] for begin, end in zip(ends, ends[1:])]
+    per_rank = n_packs[0] // index(ranks)
+    return [packs[i:i + per_rank] for i in range(0, len(packs), per_rank)]

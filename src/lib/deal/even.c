@@ -39,16 +39,21 @@ typedef struct ranks {
     uint32_t per_rank;
     ps_share_item *items; /* of all ranks */
     uint32_t *packs;      /* [n_packs], by rank */
+    ps_share_item *spare; /* [n] */
     rank *of;             /* [ranks] */
     place *order;         /* [ranks], cheapest first */
     uint64_t work;
 } ranks;
 
-/* An item of the costliest rank, and a shorter one of another or NO_ITEM. */
+/*
+ * An item of the costliest rank, and a shorter one of another or NO_ITEM; or
+ * whole packs, as indexes of ranks.packs.
+ */
 typedef struct swap {
     uint32_t from;
     uint32_t to;
     uint32_t pack; /* where the first item goes */
+    bool packs;
     uint64_t miss; /* distance of its gain from the ideal one, doubled */
 } swap;
 
@@ -199,6 +204,42 @@ static void find_move(ranks *r, const rank *costliest, const rank *other,
                      best);
 }
 
+/* True if the lists of two ranks have room after packs p and q are swapped. */
+static bool have_room(const ranks *r, const rank *a, uint32_t p,
+                      const rank *b, uint32_t q)
+{
+    const uint32_t n = r->shares->packs[p].n;
+    const uint32_t m = r->shares->packs[q].n;
+
+    return a->end - n + m <= a->limit && b->end - m + n <= b->limit;
+}
+
+/* Finds the best swap of whole packs. */
+static void find_packs(ranks *r, const rank *costliest, const rank *other,
+                       uint64_t difference, swap *best)
+{
+    const ps_share_pack *packs = r->shares->packs;
+
+    for (uint32_t i = 0; i < r->per_rank; i++) {
+        const uint32_t p = r->packs[costliest->pack + i];
+
+        for (uint32_t k = 0; k < r->per_rank; k++) {
+            const uint32_t q = r->packs[other->pack + k];
+            const uint64_t gain = packs[p].cost - packs[q].cost;
+            uint64_t miss;
+
+            if (packs[p].cost <= packs[q].cost || gain >= difference)
+                continue;
+            miss = 2 * gain < difference ? difference - 2 * gain
+                                         : 2 * gain - difference;
+            if (miss < best->miss && have_room(r, costliest, p, other, q))
+                *best = (swap){costliest->pack + i, other->pack + k, 0, true,
+                               miss};
+        }
+    }
+    r->work += (uint64_t)r->per_rank * r->per_rank;
+}
+
 /*
  * Finds the best move or swap between the costliest rank and another.  Both
  * lists are sorted, so one pass finds the ideal partners of all items of the
@@ -233,6 +274,8 @@ static bool find_swap(ranks *r, const rank *costliest, const rank *other,
         consider_two(r, costliest, made, longest, difference, best);
         r->work++;
     }
+    if (best->miss > difference / 8)
+        find_packs(r, costliest, other, difference, best);
     return best->miss < difference;
 }
 
@@ -242,8 +285,10 @@ static void move(ranks *r, rank *from, uint32_t at, rank *to, uint32_t pack)
     ps_share_pack *packs = r->shares->packs;
 
     packs[x.pack].room += x.length;
+    packs[x.pack].cost -= x.cost;
     packs[x.pack].n--;
     packs[pack].room -= x.length;
+    packs[pack].cost += x.cost;
     packs[pack].n++;
     from->cost -= x.cost;
     to->cost += x.cost;
@@ -252,22 +297,58 @@ static void move(ranks *r, rank *from, uint32_t at, rank *to, uint32_t pack)
     insert(r, to, x);
 }
 
+/* Moves the items of a pack from a rank's list to `to`.  Returns their number. */
+static uint32_t take_pack(ranks *r, rank *from, uint32_t pack,
+                          ps_share_item *to)
+{
+    uint32_t kept = from->begin;
+    uint32_t n = 0;
+
+    for (uint32_t i = from->begin; i < from->end; i++)
+        if (r->items[i].pack == pack)
+            to[n++] = r->items[i];
+        else
+            r->items[kept++] = r->items[i];
+    from->end = kept;
+    from->cost -= r->shares->packs[pack].cost;
+    return n;
+}
+
+static void make_pack_swap(ranks *r, rank *costliest, rank *other,
+                           const swap *made)
+{
+    const uint32_t p = r->packs[made->from];
+    const uint32_t q = r->packs[made->to];
+    const uint32_t n = take_pack(r, costliest, p, r->spare);
+    const uint32_t m = take_pack(r, other, q, r->spare + n);
+
+    for (uint32_t i = 0; i < n; i++)
+        insert(r, other, r->spare[i]);
+    for (uint32_t i = 0; i < m; i++)
+        insert(r, costliest, r->spare[n + i]);
+    other->cost += r->shares->packs[p].cost;
+    costliest->cost += r->shares->packs[q].cost;
+    r->packs[made->from] = q;
+    r->packs[made->to] = p;
+}
+
 static void make_swap(ranks *r, rank *costliest, rank *other,
                       const swap *made)
 {
     const uint32_t pack = r->items[made->from].pack;
 
-    /* The shorter item first: `from` counts from the end of its list. */
     if (made->to != NO_ITEM) {
         const uint32_t from = made->from;
         ps_share_item y = r->items[made->to];
 
         r->shares->packs[y.pack].room += y.length;
+        r->shares->packs[y.pack].cost -= y.cost;
         r->shares->packs[y.pack].n--;
         other->cost -= y.cost;
         take_out(r, other, made->to);
         move(r, costliest, from, other, made->pack);
         r->shares->packs[pack].room -= y.length;
+        r->shares->packs[pack].cost += y.cost;
         r->shares->packs[pack].n++;
         costliest->cost += y.cost;
         y.pack = pack;
@@ -291,7 +372,10 @@ static bool improve(ranks *r)
             return false;
         if (!find_swap(r, costliest, other, &best))
             continue;
-        make_swap(r, costliest, other, &best);
+        if (best.packs)
+            make_pack_swap(r, costliest, other, &best);
+        else
+            make_swap(r, costliest, other, &best);
         /* The costliest keeps its old cost there until it is settled. */
         settle(r, i, last);
         settle(r, last, last + 1);
@@ -315,9 +399,12 @@ static void even_out(ranks *r)
     while (r->order[s->ranks - 1].cost > most &&
            r->work < (uint64_t)WORK * s->n && improve(r))
         ;
-    for (uint32_t i = 0; i < s->ranks; i++)
+    for (uint32_t i = 0; i < s->ranks; i++) {
         for (uint32_t k = r->of[i].begin; k < r->of[i].end; k++)
             s->items[n++] = r->items[k];
+        for (uint32_t k = 0; k < r->per_rank; k++)
+            s->rank_of[r->packs[r->of[i].pack + k]] = i;
+    }
 }
 
 ps_result ps_shares_even(ps_shares *s, ps_error *err)
@@ -328,6 +415,7 @@ ps_result ps_shares_even(ps_shares *s, ps_error *err)
     r.items = ps_mem_alloc(&mem, 2 * (uint64_t)s->n + s->ranks,
                            sizeof *r.items);
     r.packs = ps_mem_alloc(&mem, s->n_packs, sizeof *r.packs);
+    r.spare = ps_mem_alloc(&mem, s->n, sizeof *r.spare);
     r.of = ps_mem_alloc(&mem, s->ranks, sizeof *r.of);
     r.order = ps_mem_alloc(&mem, s->ranks, sizeof *r.order);
     if (!mem.failed) {
@@ -336,6 +424,7 @@ ps_result ps_shares_even(ps_shares *s, ps_error *err)
     }
     free(r.items);
     free(r.packs);
+    free(r.spare);
     free(r.of);
     free(r.order);
     return mem.failed ? ps_fail_memory(err) : PS_OK;
