@@ -657,7 +657,7 @@ class Stream:
             wrong = self.first_wrong(heads, table)
         elif self.verify:
             wrong = self.changed(rows, heads, table, indices)
-        if wrong == len(heads):
+        if wrong == len(heads) and self.head.lists:
             wrong = self.wrong_lists(heads, table)
         if wrong < len(heads):
             need(False, block_of(wrong), "damaged or out of place",
