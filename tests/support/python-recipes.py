@@ -1165,7 +1165,25 @@ def encoder_decoder():
                 assert not pairs_are(model, moved, wanted)
                 found += len(batch.sequences)
             assert found == len(wanted)
+        rows_of_pairs(model, wanted)
         trained_pairs(model)
+
+
+def rows_of_pairs(model, wanted):
+    """Rows of pack_dataset have the same logits as packs."""
+    import pyarrow as pa
+    from packstream import hf
+    from packstream.rows import batch_of_rows
+    table = pa.Table.from_pylist([{
+        "input_ids": [int(token) for token in pair["tokens"]],
+        "encoder_ids": pair["encoder_ids"].tolist(), "seq_id": i}
+        for i, pair in enumerate(pairs())])
+    packed = packstream.pack_dataset(
+        table, 64, columns=["input_ids", "encoder_ids[]", "seq_id"],
+        budget={"encoder_ids": 96}).to_pylist()
+    assert pairs_are(model, batch_of_rows(packed[:5]), wanted)
+    encoder, _ = hf.collate(packed[:5], hf.encoder_decoder, of="encoder_ids")
+    assert len(encoder["input_ids"]) == 5
 
 
 def trained_pairs(model):
