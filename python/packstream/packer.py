@@ -59,9 +59,9 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     sequences with the same value share a pack.  budget maps channels with an
     integer per sequence to the most that their sum may be in a pack, list
     channels to the most elements that a pack can have (default: the capacity),
-    and "attention" to a limit of the sum of squared lengths.  by names a channel
-    with a value per sequence: of equally long sequences, those with the value
-    of a pack's first one are preferred."""
+    and "attention" to a limit of the sum of squared lengths.  by names a
+    channel with a value per sequence: of equally long sequences, those with the
+    value of a pack's first one are preferred."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:

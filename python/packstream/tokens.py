@@ -5,9 +5,9 @@
 Other numeric columns become channels: lists as long as the tokens, such as
 labels, or one number per row.  Lists of lists, and lists of a fixed size,
 become channels of vectors; see packstream.from_arrow.  --channel='NAME[]' makes
-a list channel of a column whose lists have lengths of their own.  If there is a column
-attention_mask, padding is removed.  The packages mosaicml-streaming (MDS),
-litdata and webdataset read their own folders and .tar files.
+a list channel of a column whose lists have lengths of their own.  If there is a
+column attention_mask, padding is removed.  The packages mosaicml-streaming
+(MDS), litdata and webdataset read their own folders and .tar files.
 
 With -o FILE, FILE.new is written and renamed when complete; after an error or
 a signal, an existing FILE is unchanged.
@@ -74,7 +74,8 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
         names.append(name)
         if colon:
             try:
-                fills[name.removesuffix("[]")] = float(fill) if "." in fill else int(fill)
+                fills[name.removesuffix("[]")] = \
+                    float(fill) if "." in fill else int(fill)
             except ValueError:
                 raise UsageError("--channel=%s: %r is not a number"
                                  % (text, fill)) from None

@@ -1284,8 +1284,9 @@ def graphs():
     def tensor(array):
         return torch.from_numpy(array.astype(np.int64))
     wanted = [model(tensor(one["tokens"]), tensor(one["edges"].T),
-                    tensor(one["bonds"]), torch.zeros(len(one["tokens"])).long(),
-                    1) for one in alone]
+                    tensor(one["bonds"]),
+                    torch.zeros(len(one["tokens"])).long(), 1)
+              for one in alone]
     ids = []
     for batch in packer.pack(alone, 3):
         ids += (own := batch.sequences["seq_id"].tolist())
