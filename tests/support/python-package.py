@@ -575,6 +575,57 @@ def deals(plain, compressed):
     assert len(again) == 0 and not list(again)
 
 
+def balance():
+    """Each sequence is in one pack within the limit, every rank has equally
+    many packs, and the ranks have nearly the same cost."""
+    rng = np.random.default_rng(5)
+    for n, ranks, most, given in (
+            (3000, 8, 4096, {}), (900, 64, 4096, {"hidden": 768}),
+            (500, 3, 4096, {"cost": (0, 1)}), (64, 64, 4096, {}),
+            (700, 4, 4096, {"cost": (1, 0), "align": 16}), (5, 5, 1 << 24, {}),
+            (9, 1, 4096, {})):
+        lengths = rng.lognormal(6, 1, n).astype(np.int32).clip(1, 4096)
+        of_ranks = packstream.balance(lengths, ranks, most, **given)
+        assert len(of_ranks) == ranks
+        assert len({len(packs) for packs in of_ranks}) == 1
+        packs = [pack for packs in of_ranks for pack in packs]
+        assert sorted(np.concatenate(packs)) == list(range(n))
+        align = given.get("align", 1)
+        for pack in packs:
+            assert (-(-lengths[pack] // align) * align).sum() <= most
+            assert (np.diff(pack) > 0).all()
+            assert len(pack) or n < len(packs)
+        again = packstream.balance(lengths.tolist(), ranks, most, **given)
+        assert all(map(np.array_equal, packs, sum(again, [])))
+        if n > 50 * ranks:
+            tokens, squares = given.get("cost", (6 * 4096, 1))
+            costs = tokens * lengths.astype(int) + \
+                squares * lengths.astype(int) ** 2
+            sums = [costs[np.concatenate(packs)].sum() for packs in of_ranks]
+            assert max(sums) < 1.0001 * np.mean(sums)
+
+
+def balance_refused():
+    for error, text, given in (
+            (ValueError, "2 sequences for 3 ranks", ([5, 6], 3, 9)),
+            (ValueError, "0 sequences for 1 ranks", ([], 1, 9)),
+            (packstream.PackError, "sequence 1 has 10 tokens, which exceeds",
+             ([5, 10], 1, 9)),
+            (packstream.PackError, "sequence 0 has no tokens", ([0], 1, 9)),
+            (ValueError, "either hidden or cost", ([5], 1, 9, 8, (1, 1))),
+            (ValueError, "the cost is (0, 0)", ([5], 1, 9, None, (0, 0))),
+            (ValueError, "the alignment, 2, does not divide", (
+                [5], 1, 9, 8, None, 2)),
+            (ValueError, "an array of 2 dimensions", ([[5]], 1, 9)),
+            (ValueError, "the capacity must be between", ([5], 1, 0))):
+        try:
+            packstream.balance(*given)
+        except error as e:
+            assert text in str(e), e
+        else:
+            raise AssertionError(given)
+
+
 def deals_of_all_sizes(plain):
     """Up to as many ranks as packs, and beyond: each pack is used once, and
     all ranks make equally many steps, except ranks beyond the packs left."""

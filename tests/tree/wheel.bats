@@ -183,6 +183,11 @@ print(packstream.__version__)'
     check deals_refused a.pks
 }
 
+@test "balance: one step in packs, with equal work for the ranks" {
+    check balance
+    check balance_refused
+}
+
 @test "packs of files in any order: plain, compressed, joined, several" {
     some a 1 80
     some b 2 50
