@@ -120,6 +120,7 @@ typedef struct state {
     uint64_t weights[MAX_RESOURCES];
     item *items; /* [n], those with the largest share first */
     uint32_t n;
+    int64_t most; /* greatest score for a share of 1024 */
     uint64_t steps; /* items looked at for the current pack */
     pack trial;
     pack best;
@@ -304,9 +305,15 @@ static int compare_items(const void *a, const void *b)
 static void rate(state *s)
 {
     weigh(s);
+    s->most = 0;
     for (uint32_t k = 0; k < s->n; k++) {
-        s->items[k].share = share_of(s, s->items[k].parts);
-        score(s, &s->items[k]);
+        item *t = &s->items[k];
+        int64_t most;
+
+        t->share = share_of(s, t->parts);
+        score(s, t);
+        most = t->score * 1024 / t->share + 1;
+        s->most = most > s->most ? most : s->most;
     }
     qsort(s->items, s->n, sizeof *s->items, compare_items);
 }
@@ -384,15 +391,24 @@ static uint32_t at_most(const state *s, int64_t share)
     return low;
 }
 
-/* The item with the largest share that fits, from item `k` on; NONE: none. */
-static uint32_t largest(state *s, const uint64_t *left, uint32_t k)
+/*
+ * The item with the largest share that fits, from item `k` on; NONE: none, or
+ * none that can score more than `least`.
+ */
+static uint32_t largest(state *s, const uint64_t *left, uint32_t k,
+                        int64_t least)
 {
+    const int64_t low = least <= 0 ? 0 : least * 1024 / s->most;
     const uint32_t first = k;
+    bool found = false;
 
-    while (k < s->n && !fits(s, left, &s->items[k]))
-        k++;
+    for (; k < s->n && s->items[k].share >= low; k++) {
+        found = fits(s, left, &s->items[k]);
+        if (found)
+            break;
+    }
     s->steps += k - first + 1;
-    return k < s->n ? k : NONE;
+    return found ? k : NONE;
 }
 
 /*
@@ -413,7 +429,7 @@ static int64_t find_pair(state *s, const pack *p, uint32_t pair[2])
         uint32_t with;
 
         /* No later pair can score more. */
-        if (2 * (t->share + t->share * CORRECTION / 1024) <= best ||
+        if (t->share * s->most / 512 <= best ||
             (best > 0 && s->steps > STEPS))
             break;
         s->steps++;
@@ -429,7 +445,7 @@ static int64_t find_pair(state *s, const pack *p, uint32_t pair[2])
         for (uint32_t i = 0; i < s->n_resources; i++)
             left[i] = p->left[i] - t->needs[i];
         with = at_most(s, share - t->share);
-        with = largest(s, left, with > k ? with : k + 1);
+        with = largest(s, left, with > k ? with : k + 1, best - t->score);
         if (with != NONE && t->score + s->items[with].score > best) {
             best = t->score + s->items[with].score;
             pair[0] = k;
@@ -488,7 +504,7 @@ static void build(state *s, uint32_t seed)
             break;
         }
         k = largest(s, s->trial.left,
-                    at_most(s, share_left(s, &s->trial)));
+                    at_most(s, share_left(s, &s->trial)), 0);
     }
     mark(s, &s->trial, false);
 }
