@@ -22,6 +22,14 @@ is the encoder's, the encoder and the cross attention have these arguments:
     args = cross(batch, "encoder_ids", "ghost")
     flash_attn_varlen_func(q, k, v, **args)     # q of the tokens, k of the list
 
+In context parallelism, each rank has its chunks of every sequence, and gathers
+the keys and values of all ranks, as rows [S * L, heads, d]:
+
+    tokens, targets, positions, keys, args = context_parallel(
+        batch, rank, size, "ghost", "cuda")
+    k, v = (gathered(x)[keys] for x in (k, v))
+    flash_attn_varlen_func(q, k, v, **args, causal=True)    # 2.1 or later
+
 The vectors of a channel for these tokens are views.compact(batch, name) in
 "ragged", and batch[name].reshape(-1, N) in the other views.
 
@@ -55,6 +63,24 @@ def varlen(batch, view="ghost", device=None, labels=None):
     positions = torch.from_numpy(positions.astype(np.int64))
     return (tokens.to(device), targets.to(device), positions.to(device),
             args)
+
+
+def context_parallel(batch, rank, size, view="ghost", device=None,
+                     labels=None):
+    """Returns tokens, targets and positions of a rank, int64 [T / size], the
+    index of the keys in the rows of all ranks, and the keyword arguments; see
+    views.context_parallel.  No seqused_k is needed: no token attends to the
+    padding after it."""
+    part = views.context_parallel(batch, rank, size, view, labels)
+    keys = views.context_keys(batch, rank, size, view)
+    rows = [torch.from_numpy(array.reshape(-1).astype(np.int64)).to(device)
+            for array in (part.tokens, part.targets, part.positions,
+                          keys.index)]
+    cu_q, cu_k = (torch.from_numpy(cu).to(device)
+                  for cu in (keys.cu_seqlens_q, keys.cu_seqlens_k))
+    return (*rows, {
+        "cu_seqlens_q": cu_q, "cu_seqlens_k": cu_k,
+        "max_seqlen_q": keys.max_seqlen_q, "max_seqlen_k": keys.max_seqlen_k})
 
 
 def bounds(batch, view, device, of=None):

@@ -5,6 +5,7 @@
 
     within(batch, of="encoder_ids", causal=False)   # encoder
     across(batch, "encoder_ids")                # decoder to encoder
+    context_parallel(batch, rank, size)         # a rank's tokens to all
 
 All are functions of (row, head, query, key), for q, k and v of [S, heads,
 length, size].  Rows are packs, and positions are those of the arrays [S, L] of
@@ -41,4 +42,21 @@ def across(batch, of, device=None):
 
     def sees(row, head, query, key):
         return queries[row, query] == keys[row, key]
+    return sees
+
+
+def context_parallel(batch, rank, size, device=None):
+    """Returns a causal function for q of the tokens of a rank, and k and v of
+    the tokens of all ranks, joined with torch.cat(..., dim=2); see
+    views.context_parallel."""
+    own = numbers(batch, device)
+
+    def columns(r):
+        index = views.context_index(batch, r, size) % own.shape[1]
+        return torch.from_numpy(index).to(device)
+    queries, keys = columns(rank), torch.cat(list(map(columns, range(size))), 1)
+
+    def sees(row, head, query, key):
+        query, key = queries[row, query], keys[row, key]
+        return (own[row, query] == own[row, key]) & (query >= key)
     return sees

@@ -16,7 +16,10 @@ states that they are shifted; see views.targets.
 
 For aligned sequences, which context parallelism needs, cu_seqlens_q_padded has
 the boundaries including padding, and cu_seqlens_q the boundaries of the
-tokens.
+tokens.  With context_size=N, tokens, labels, loss mask and positions are those
+of one rank of context parallelism; packed_seq_params are those of the whole
+row, as Transformer Engine requires.  Leave context_size at 1 if Megatron itself
+divides the fields, as get_thd_batch_on_this_cp_rank does.
 
 SPDX-License-Identifier: MIT
 """
@@ -31,27 +34,22 @@ def row(array, dtype=np.int64):
     return torch.from_numpy(array.astype(dtype).reshape(1, -1))
 
 
-def unpadded(batch, view):
-    """Returns the boundaries without padding; a ghost counts as tokens."""
-    cu = np.append(0, np.cumsum(views.seqused(batch, view)))
-    return torch.from_numpy(cu.astype(np.int32))
-
-
-def fields(batch, static=False, labels=None):
+def fields(batch, static=False, labels=None, context_rank=0, context_size=1):
     """Returns the arguments of a Megatron model.  `labels` selects the
     targets: by default the channel "labels", or the tokens that a loss mask
-    selects; see views.labels."""
-    view = "static" if static else "ghost"
-    padded = torch.from_numpy(views.merged_cu(batch, view))
-    cu = unpadded(batch, view)
-    longest = views.max_seqlen(batch, view)
-    targets = views.targets(batch, labels)
-    counted = targets != views.IGNORED
+    selects; see views.labels.  With `context_size` ranks, rank `context_rank`
+    has its chunks of each sequence; see views.context_parallel."""
+    part = views.context_parallel(batch, context_rank, context_size,
+                                  "static" if static else "ghost", labels)
+    cu = torch.from_numpy(part.whole_cu_seqlens)
+    padded = torch.from_numpy(part.whole_cu_seqlens_padded)
+    longest = part.whole_max_seqlen
+    counted = part.targets != views.IGNORED
     return {
-        "tokens": row(batch["tokens"]),
-        "labels": row(np.where(counted, targets, 0)),
+        "tokens": row(part.tokens),
+        "labels": row(np.where(counted, part.targets, 0)),
         "loss_mask": row(counted, np.float32),
-        "position_ids": row(views.positions(batch, view)),
+        "position_ids": row(part.positions),
         "packed_seq_params": {
             "qkv_format": "thd",
             "cu_seqlens_q": cu, "cu_seqlens_kv": cu,

@@ -27,12 +27,14 @@ list, and the unused elements at its end are the ghost.  In every view, list i
 belongs to sequence i, so merged_cu(batch, view) and merged_cu(batch, view,
 of=NAME) are the boundaries of queries and keys in cross attention.
 
+context_parallel() cuts each sequence for the ranks of context parallelism.
+
 SPDX-License-Identifier: MIT
 """
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -359,13 +361,8 @@ def _stored_labels(batch: Batch, name: Optional[str],
 
 
 def _per_token(batch: Batch) -> List[str]:
-    """Returns the per-token arrays.  Shapes alone cannot identify them,
-    because per-sequence channels have the same shape if the depth is L."""
-    header = getattr(batch, "header", None)
-    names = [name for name in batch if name in header.row.names] if header \
-        else batch
-    return [name for name in names if name + CU not in batch and
-            batch[name].shape == batch["tokens"].shape]
+    """Returns the per-token arrays of single values."""
+    return [name for name in _of_tokens(batch) if batch[name].ndim == 2]
 
 
 def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
@@ -401,6 +398,167 @@ def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
         raise ValueError("%s: no header says whether these labels are shifted "
                          "already: give shifted=" % name)
     return header.labels == SHIFTED
+
+
+class ContextPart(NamedTuple):
+    """The result of context_parallel().  Arrays of all ranks have equal shapes;
+    positions of the batch are those of batch["tokens"].reshape(-1)."""
+    tokens: np.ndarray          # [S, L / size]
+    targets: np.ndarray         # int64 [S, L / size], as in targets()
+    positions: np.ndarray       # int32 [S, L / size], in the whole sequence
+    segments: np.ndarray        # int32 [S, L / size], as in segments()
+    sequence_ids: np.ndarray    # int64 [S, L / size], as in sequence_ids()
+    channels: Dict[str, np.ndarray]  # [S, L / size, ...], as they are stored
+    index: np.ndarray           # int64 [S, L / size], position of the batch
+    order: np.ndarray           # int64 [S * L], inverse of all ranks' indices
+    cu_seqlens: np.ndarray      # int32, boundaries in this rank's row
+    max_seqlen: int             # the longest sequence in this rank's row
+    whole_cu_seqlens: np.ndarray    # int32, boundaries without padding
+    whole_cu_seqlens_padded: np.ndarray     # int32, merged_cu() of the view
+    whole_max_seqlen: int       # max_seqlen() of the view
+
+
+def context_parallel(batch: Batch, rank: int, size: int, view: str = "ghost",
+                     labels: Optional[str] = None,
+                     shifted: Optional[bool] = None) -> ContextPart:
+    """The tokens of one of the `size` ranks of context parallelism, which
+    divide each sequence among them.  The packs must be made by packstream
+    --align=N, where N is a multiple of 2 * size; otherwise raises ValueError.
+
+    Each sequence, with its padding, is cut into 2 * size equal chunks.  Rank r
+    has chunk r and chunk 2 * size - 1 - r, in this order, of every sequence,
+    including ghosts.  All ranks therefore have equally many pairs of query and
+    key in causal attention.  Megatron-LM and Transformer Engine divide packed
+    sequences in the same way.  With one rank, nothing is cut.
+
+    The next token can be on another rank, so a loss that shifts labels would be
+    wrong: use `targets`, which `labels` and `shifted` select as in targets().
+    `channels` has the other per-token channels, without the channel "labels".
+
+    np.concatenate([part.tokens.reshape(-1) for all ranks])[order] is
+    batch["tokens"].reshape(-1), and likewise for keys and values that are
+    gathered from all ranks.  Ring attention needs cu_seqlens and max_seqlen;
+    Transformer Engine, which divides by `size` itself, needs those of the whole
+    batch.  context_keys() is for kernels that gather keys."""
+    cu = _context_cu(batch, size, view)
+    index = context_index(batch, rank, size)
+
+    def own(array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1, *array.shape[2:])[index]
+    longest = max_seqlen(batch, view)
+    return ContextPart(
+        own(batch["tokens"]), own(targets(batch, labels, shifted)),
+        own(positions(batch, view, cu)), own(segments(batch)),
+        sequence_ids(batch, view)[index],
+        {name: own(batch[name]) for name in _of_tokens(batch)
+         if name not in ("tokens", "labels")},
+        index, _context_order(cu, size),
+        (cu // size).astype(np.int32), longest // size,
+        _boundaries(seqused(batch, view)), cu.astype(np.int32), longest)
+
+
+def context_index(batch: Batch, rank: int, size: int) -> np.ndarray:
+    """int64 [S, L / size]: the index of context_parallel(), which also divides
+    other arrays [S, L, ...]: array.reshape(-1, ...)[index]."""
+    cu = _context_cu(batch, size, "ghost")
+    return _chunks_index(cu, rank, size).reshape(len(batch["cu"]), -1)
+
+
+class ContextKeys(NamedTuple):
+    """The result of context_keys()."""
+    index: np.ndarray           # int64, of the rows of all ranks, joined
+    cu_seqlens_q: np.ndarray    # int32, boundaries of chunks of queries
+    cu_seqlens_k: np.ndarray    # int32, boundaries of their keys
+    max_seqlen_q: int
+    max_seqlen_k: int
+
+
+def context_keys(batch: Batch, rank: int, size: int, view: str = "ghost"
+                 ) -> ContextKeys:
+    """Keys for a rank of context_parallel(), for a kernel in which the last
+    query of a span sees all keys of the span, as in flash-attention 2.1 and
+    later if causal=True.
+
+    Each chunk is a span of queries, and its keys are those from the start of
+    its sequence to the end of the chunk: in total S * L * (2 * size + 1) /
+    (2 * size) for each rank.  Padding comes after the tokens, so no token
+    attends to it."""
+    cu = _context_cu(batch, size, view)
+    chunks, cuts = _own_chunks(rank, size)
+    lengths = np.diff(cu)[:, None] // cuts
+    spans = (lengths * (chunks + 1)).reshape(-1)
+    keys = _ranges(np.repeat(cu[:-1], len(chunks)), spans)
+    longest = max_seqlen(batch, view) // cuts
+    return ContextKeys(
+        _context_order(cu, size)[keys],
+        _boundaries(np.repeat(lengths, len(chunks))), _boundaries(spans),
+        longest, longest * (cuts - rank))
+
+
+def _own_chunks(rank: int, size: int) -> Tuple[np.ndarray, int]:
+    """Returns the rank's chunks of a sequence, and the number of all chunks."""
+    if not 0 <= rank < size:
+        raise ValueError("no rank %d of %d: ranks are 0 to size - 1"
+                         % (rank, size))
+    if size == 1:
+        return np.zeros(1, np.int64), 1
+    return np.array([rank, 2 * size - 1 - rank]), 2 * size
+
+
+def _context_cu(batch: Batch, size: int, view: str) -> np.ndarray:
+    """Returns merged_cu as int64.  Raises ValueError if `size` ranks cannot
+    divide the sequences."""
+    if view == "ragged":
+        raise ValueError("view 'ragged' removes the padding that makes chunks "
+                         "equal: use 'ghost' or 'static'")
+    header = getattr(batch, "header", None)
+    align = header.align if header else int(np.gcd(
+        np.gcd.reduce(batch["cu"], None), batch["tokens"].shape[1]))
+    if size > 1 and align % (2 * size):
+        raise ValueError(
+            "sequences are aligned to %d, but %d ranks need a multiple of %d: "
+            "pack with packstream --align=%d"
+            % (align, size, 2 * size, 2 * size))
+    return _merged(batch, view)
+
+
+def _chunks_index(cu: np.ndarray, rank: int, size: int) -> np.ndarray:
+    """Returns the positions of the rank's chunks, in order."""
+    chunks, cuts = _own_chunks(rank, size)
+    lengths = np.diff(cu)[:, None] // cuts
+    return _ranges((cu[:-1, None] + lengths * chunks).reshape(-1),
+                   np.repeat(lengths, len(chunks)))
+
+
+def _context_order(cu: np.ndarray, size: int) -> np.ndarray:
+    """Returns, for each position of the batch, where the rows of all ranks have
+    it, one rank after another."""
+    found = np.empty(cu[-1], np.int64)
+    found[np.concatenate([_chunks_index(cu, rank, size)
+                          for rank in range(size)])] = np.arange(cu[-1])
+    return found
+
+
+def _boundaries(lengths: np.ndarray) -> np.ndarray:
+    return np.append(0, np.cumsum(lengths)).astype(np.int32)
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Returns starts[i], ..., starts[i] + lengths[i] - 1 for all i, joined."""
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - ends + lengths, lengths) + np.arange(
+        ends[-1] if len(ends) else 0)
+
+
+def _of_tokens(batch: Batch) -> List[str]:
+    """Returns the per-token arrays, including vectors.  Shapes alone cannot
+    identify them, because per-sequence channels have the same shape if the
+    depth is L."""
+    header = getattr(batch, "header", None)
+    names = [name for name in batch if name in header.row.names] if header \
+        else batch
+    return [name for name in names if name + CU not in batch and
+            batch[name].shape[:2] == batch["tokens"].shape]
 
 
 def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:
