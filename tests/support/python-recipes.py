@@ -9,6 +9,7 @@ SPDX-License-Identifier: MIT
 """
 
 import collections
+import functools
 import os
 import subprocess
 import sys
@@ -1324,6 +1325,310 @@ def graph_model():
         return x, torch.zeros(n, 8).index_add(0, numbers, x)
     return model
 
+
+# ---------------------------------------------------------------------
+# Context parallelism
+
+LONGEST = 128       # capacity of these packs
+
+
+def context_packs(align, longest=100, number=60):
+    """Batches of aligned packs with labels and vectors.  The loss omits some
+    tokens."""
+    rng = np.random.default_rng(11)
+    packer = packstream.Packer(
+        LONGEST, depth=8, vocab_size=VOCAB, align=align, channels={
+            "labels": packstream.Channel("int32", fill=-100),
+            "frame": packstream.Channel("float32[3]")})
+    return list(packer.pack([
+        {"tokens": (tokens := rng.integers(1, VOCAB, n)),
+         "labels": labels_of(tokens), "frame": rng.standard_normal((n, 3))}
+        for n in rng.integers(1, longest, number)], 4))
+
+
+def context_chunks(batch, rank, size):
+    """The positions of a rank, from the definition, for each row."""
+    found = []
+    for row, n in zip(batch["cu"].tolist(), batch["n_seq"]):
+        for begin, end in zip([*row[:n], row[n]], [*row[1:n + 1], LONGEST]):
+            chunks = np.split(np.arange(begin, end), 2 * size)
+            found += [*chunks[rank], *chunks[2 * size - 1 - rank]]
+    return np.array(found).reshape(len(batch["cu"]), -1)
+
+
+def context_views():
+    """Each array of a rank has its chunks, whose shape is constant; packs that
+    are not aligned are refused."""
+    for size in 1, 2, 4:
+        for batch in context_packs(8):
+            for view in "ghost", "static":
+                parts = [views.context_parallel(batch, rank, size, view)
+                         for rank in range(size)]
+                for rank, part in enumerate(parts):
+                    part_is_right(batch, part, rank, size, view)
+                for name in "tokens", "targets", "index":
+                    joined = np.concatenate([getattr(part, name).reshape(-1)
+                                             for part in parts])
+                    wanted = {"tokens": batch["tokens"],
+                              "targets": views.targets(batch),
+                              "index": np.arange(batch["tokens"].size)}[name]
+                    assert (joined[parts[0].order] == wanted.reshape(-1)).all()
+        plain = dict(batch)         # without a header
+        assert (views.context_parallel(plain, 0, size, labels="tokens").tokens
+                == parts[0].tokens).all()
+    raises("aligned to 8, but 8 ranks need a multiple of 16: pack with "
+           "packstream --align=16", views.context_parallel, batch, 0, 8)
+    raises("aligned to 8, ", views.context_parallel, batch, 0, 3)
+    raises("--align=32", views.context_keys, plain, 0, 16)
+    raises("no rank 2 of 2", views.context_parallel, batch, 2, 2)
+    raises("no rank -1 of 2", views.context_index, batch, -1, 2)
+    raises("no rank 0 of 0", views.context_parallel, batch, 0, 0)
+    raises("use 'ghost'", views.context_parallel, batch, 0, 2, "ragged")
+    for batch in context_packs(1)[:1]:
+        raises("aligned to 1, but 2 ranks need a multiple of 4: pack with "
+               "packstream --align=4", views.context_parallel, batch, 0, 2)
+        raises("--align=4", views.context_index, dict(batch), 0, 2)
+        assert (views.context_parallel(batch, 0, 1).tokens ==
+                batch["tokens"]).all()
+    context_megatron()
+
+
+def part_is_right(batch, part, rank, size, view):
+    index = context_chunks(batch, rank, size) if size > 1 else \
+        np.arange(batch["tokens"].size).reshape(batch["tokens"].shape) % LONGEST
+    rows = np.arange(len(index))[:, None]
+    assert part.tokens.shape == (len(index), LONGEST // size)
+    assert (part.index == rows * LONGEST + index).all()
+    for found, whole in (
+            (part.tokens, batch["tokens"]),
+            (part.targets, views.targets(batch)),
+            (part.positions, views.positions(batch, view)),
+            (part.segments, views.segments(batch)),
+            (part.sequence_ids, views.sequence_ids(batch, view).reshape(
+                batch["tokens"].shape)),
+            (part.channels["frame"], batch["frame"])):
+        assert found.dtype == whole.dtype
+        assert (found == whole[rows, index]).all()
+    assert sorted(part.channels) == ["frame"]
+    whole = views.merged_cu(batch, view)
+    assert (part.cu_seqlens * size == whole).all()
+    assert (part.whole_cu_seqlens_padded == whole).all()
+    assert (np.diff(part.whole_cu_seqlens) == views.seqused(batch, view)).all()
+    assert part.whole_max_seqlen == views.max_seqlen(batch, view)
+    assert part.max_seqlen * size == part.whole_max_seqlen
+
+
+def context_megatron():
+    """The fields of all ranks are those of one; the parameters are the same."""
+    import torch
+    from packstream import megatron
+    for batch in context_packs(8):
+        for static in False, True:
+            whole = megatron.fields(batch, static)
+            for rank in range(4):
+                found = megatron.fields(batch, static, None, rank, 4)
+                index = views.context_index(batch, rank, 4).reshape(-1)
+                for name, value in found.pop("packed_seq_params").items():
+                    same = whole["packed_seq_params"][name]
+                    assert torch.equal(value, same) \
+                        if torch.is_tensor(value) else value == same
+                for name, value in found.items():
+                    assert torch.equal(value, whole[name][:, index]), name
+
+
+def context_attention():
+    """Causal attention of all ranks, put in order, is that of each sequence
+    alone, and all ranks have equal work."""
+    import torch
+    for size in 1, 2, 4:
+        work = np.zeros((4, size))
+        for batch in context_packs(2 * size):
+            for view in "ghost", "static":
+                for kind, most in (torch.float64, 1e-13), (torch.float32, 1e-6):
+                    attends(batch, size, view, kind, most)
+            work += context_work(batch, size)
+        ours, tokens, contiguous, pairs = work
+        assert len(set(ours)) == 1
+        assert tokens.max() < 1.25 * tokens.mean(), tokens
+        if size > 1:
+            assert contiguous[-1] > 1.4 * contiguous.mean()
+        print(size, "ranks, pairs of each: padded", ours, "tokens", tokens,
+              "contiguous", contiguous)
+
+
+def attends(batch, size, view, kind, most):
+    """With the arguments for flash-attention, and as FlexAttention does."""
+    import torch
+    from packstream import flash_attn, flex_attention
+    from torch.nn.attention.flex_attention import create_mask
+    torch.manual_seed(1)
+    q, k, v = torch.randn(3, batch["tokens"].size, 2, 8, dtype=kind)
+    parts = [views.context_parallel(batch, rank, size, view)
+             for rank in range(size)]
+    indices = [torch.from_numpy(part.index.reshape(-1)) for part in parts]
+    gathered = [torch.cat([x[index] for index in indices]) for x in (k, v)]
+    joined = [torch.cat([in_rows(x[index], batch) for index in indices], 2)
+              for x in (k, v)]
+    flash, flex = [], []
+    for rank, index in enumerate(indices):
+        *arrays, keys, args = flash_attn.context_parallel(
+            batch, rank, size, view)
+        for found, name in zip(arrays, ("tokens", "targets", "positions")):
+            assert (found.numpy() == getattr(parts[rank], name).reshape(-1)
+                    ).all() and found.dtype == torch.int64
+        flash.append(last_sees_all(q[index], *(x[keys] for x in gathered),
+                                   **args))
+        queries = in_rows(q[index], batch)
+        sees = flex_attention.context_parallel(batch, rank, size)
+        mask = create_mask(sees, len(queries), None, queries.shape[2], LONGEST,
+                           "cpu")
+        flex.append(torch.nn.functional.scaled_dot_product_attention(
+            queries, *joined, mask).transpose(1, 2).flatten(0, 1))
+    wanted = context_alone(batch, q, k, v)
+    real = torch.from_numpy(~views.padding(batch)).reshape(-1)
+    for found in flash, flex:
+        found = torch.cat(found)[torch.from_numpy(parts[0].order)]
+        assert torch.isfinite(found).all()
+        assert (found[real] - wanted).abs().max() < most
+
+
+def in_rows(x, batch):
+    """[S * l, heads, size] as [S, heads, l, size]."""
+    return x.unflatten(0, (len(batch["cu"]), -1)).transpose(1, 2)
+
+
+def last_sees_all(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+                  max_seqlen_k):
+    """Attention as in flash_attn_varlen_func with causal=True."""
+    import torch
+    assert torch.diff(cu_seqlens_q).max() <= max_seqlen_q
+    assert torch.diff(cu_seqlens_k).max() <= max_seqlen_k
+    assert cu_seqlens_q[-1] == len(q) and cu_seqlens_k[-1] == len(k)
+    out = torch.full_like(q, np.nan)
+    for begin, end, first, last in zip(
+            cu_seqlens_q.tolist(), cu_seqlens_q[1:].tolist(),
+            cu_seqlens_k.tolist(), cu_seqlens_k[1:].tolist()):
+        queries, keys = end - begin, last - first
+        mask = torch.ones(queries, keys).tril(keys - queries).bool()
+        out[begin:end] = torch.nn.functional.scaled_dot_product_attention(
+            *(x.transpose(0, 1) for x in (
+                q[begin:end], k[first:last], v[first:last])),
+            mask).transpose(0, 1)
+    return out
+
+
+def context_alone(batch, *qkv):
+    """Causal attention of each sequence, without padding."""
+    import torch
+    found = []
+    for row, n in enumerate(batch["n_seq"]):
+        for k in range(n):
+            begin = row * LONGEST + int(batch["cu"][row, k])
+            end = begin + int(batch["seq_tok"][row, k]
+                              if "seq_tok" in batch else
+                              batch["cu"][row, k + 1] - batch["cu"][row, k])
+            found.append(torch.nn.functional.scaled_dot_product_attention(
+                *(x[begin:end].transpose(0, 1) for x in qkv),
+                is_causal=True).transpose(0, 1))
+    return torch.cat(found)
+
+
+def context_work(batch, size):
+    """Pairs of query and key of each rank: those that a kernel computes, those
+    whose query is a token, and both if ranks had contiguous parts of each
+    sequence."""
+    found = np.zeros((4, size))
+    real = ~views.padding(batch).reshape(-1)
+    # Of position p of a sequence: keys 0 to p.
+    pairs = views.positions(batch).reshape(-1).astype(int) + 1
+    for rank in range(size):
+        index = views.context_index(batch, rank, size).reshape(-1)
+        found[0, rank] = pairs[index].sum()
+        found[1, rank] = pairs[index][real[index]].sum()
+    cu = views.merged_cu(batch)
+    lengths = np.repeat(np.diff(cu), np.diff(cu))
+    part = views.positions(batch).reshape(-1) * size // lengths
+    found[2] = np.bincount(part, pairs, size)
+    found[3] = found[0].sum()
+    return found
+
+
+def context_llama():
+    """The logits, the loss and the gradients of a Llama in 2 and 4 processes
+    are those of one process."""
+    import torch
+    from packstream import hf
+    for size in 2, 4:
+        batch = context_packs(2 * size, 60, 20)[0]
+        model = llama().double()
+        wanted = model(**hf.rows(batch)).logits.flatten(0, 1)
+        mean = torch.nn.functional.cross_entropy(
+            wanted, torch.from_numpy(views.targets(batch)).flatten())
+        mean.backward()
+        parts = processes(context_llama_rank, dict(batch), size, number=size)
+        order = torch.from_numpy(views.context_parallel(
+            batch, 0, size).order)
+        logits = torch.cat([part[0].flatten(0, 1) for part in parts])[order]
+        real = torch.from_numpy(~views.padding(batch)).reshape(-1)
+        same = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-12)
+        same(logits[real], wanted.detach()[real])
+        for _, loss, gradients in parts:
+            same(loss, mean.detach())
+            for found, parameter in zip(gradients, model.parameters()):
+                same(found, parameter.grad)
+
+
+def context_llama_rank(rank, batch, size):
+    """The logits of a rank; the loss and the gradients of all ranks."""
+    import torch
+    import torch.distributed as dist
+    from packstream import flex_attention
+    from torch.nn.attention.flex_attention import create_mask
+    from transformers import AttentionInterface
+    part = views.context_parallel(batch, rank, size, shifted=False)
+    mask = create_mask(flex_attention.context_parallel(batch, rank, size),
+                       len(part.tokens), None, part.tokens.shape[1], LONGEST,
+                       "cpu")
+
+    class Gather(torch.autograd.Function):
+        """The keys or values of all ranks, and the sum of their gradients."""
+        @staticmethod
+        def forward(ctx, x):
+            found = [torch.empty_like(x).contiguous() for _ in range(size)]
+            dist.all_gather(found, x.contiguous())
+            return torch.cat(found, 2)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            gradient = gradient.contiguous()
+            dist.all_reduce(gradient)
+            return gradient.chunk(size, 2)[rank]
+
+    def attention(module, q, k, v, *_, **__):
+        k, v = Gather.apply(k), Gather.apply(v)
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, mask).transpose(1, 2), None
+    AttentionInterface.register("context", attention)
+    model = llama("context").double()
+    logits = model(
+        input_ids=torch.from_numpy(part.tokens.astype(np.int64)),
+        position_ids=torch.from_numpy(part.positions).long(),
+        use_cache=False).logits
+    targets = torch.from_numpy(part.targets)
+    count = (targets != -100).sum()
+    dist.all_reduce(count)
+    loss = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), reduction="sum") / count
+    loss.backward()
+    loss = loss.detach()
+    gradients = [p.grad for p in model.parameters()]
+    for tensor in loss, *gradients:
+        dist.all_reduce(tensor)
+    return logits.detach(), loss, gradients
+
+
+# ---------------------------------------------------------------------
+# Other trainers
 
 def jax_model(path):
     """The losses of a batch are those of its separate sequences; a step lowers

@@ -44,6 +44,8 @@ import torch
 speech
 lists_flex
 graphs
+context_views
+context_attention
 dataset ../x.pks ../z.pks
 ranks ../x.pks
 import datasets
@@ -51,6 +53,7 @@ import accelerate
 import transformers.models.llama.modeling_llama
 import transformers.trainer
 encoder_decoder
+context_llama
 distributed ../x.pks
 launched ../x.pks
 accelerated ../x.pks
@@ -90,6 +93,10 @@ setup() {
 
 @test "graphs, whose edges are lists" {
     holds graphs
+}
+
+@test "context parallelism: attention, and a Llama, on 2 and 4 ranks" {
+    holds context_views context_attention context_llama
 }
 
 @test "PackDataset across ranks; DistributedDataParallel: equal steps for all" {
