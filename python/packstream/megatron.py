@@ -34,26 +34,36 @@ def row(array, dtype=np.int64):
     return torch.from_numpy(array.astype(dtype).reshape(1, -1))
 
 
+def unpadded(batch, view):
+    """Returns the boundaries without padding; a ghost counts as tokens."""
+    cu = np.append(0, np.cumsum(views.seqused(batch, view)))
+    return torch.from_numpy(cu.astype(np.int32))
+
+
 def fields(batch, static=False, labels=None, context_rank=0, context_size=1):
     """Returns the arguments of a Megatron model.  `labels` selects the
     targets: by default the channel "labels", or the tokens that a loss mask
     selects; see views.labels.  With `context_size` ranks, rank `context_rank`
     has its chunks of each sequence; see views.context_parallel."""
-    part = views.context_parallel(batch, context_rank, context_size,
-                                  "static" if static else "ghost", labels)
-    cu = torch.from_numpy(part.whole_cu_seqlens)
-    padded = torch.from_numpy(part.whole_cu_seqlens_padded)
-    longest = part.whole_max_seqlen
-    counted = part.targets != views.IGNORED
-    return {
-        "tokens": row(part.tokens),
-        "labels": row(np.where(counted, part.targets, 0)),
+    view = "static" if static else "ghost"
+    padded = torch.from_numpy(views.merged_cu(batch, view))
+    cu = unpadded(batch, view)
+    longest = views.max_seqlen(batch, view)
+    targets = views.targets(batch, labels)
+    counted = targets != views.IGNORED
+    rows = {
+        "tokens": row(batch["tokens"]),
+        "labels": row(np.where(counted, targets, 0)),
         "loss_mask": row(counted, np.float32),
-        "position_ids": row(part.positions),
-        "packed_seq_params": {
-            "qkv_format": "thd",
-            "cu_seqlens_q": cu, "cu_seqlens_kv": cu,
-            "cu_seqlens_q_padded": padded, "cu_seqlens_kv_padded": padded,
-            "max_seqlen_q": longest, "max_seqlen_kv": longest,
-        },
+        "position_ids": row(views.positions(batch, view)),
     }
+    if (context_rank, context_size) != (0, 1):
+        index = torch.from_numpy(views.context_index(
+            batch, context_rank, context_size).reshape(-1))
+        rows = {name: whole[:, index] for name, whole in rows.items()}
+    return {**rows, "packed_seq_params": {
+        "qkv_format": "thd",
+        "cu_seqlens_q": cu, "cu_seqlens_kv": cu,
+        "cu_seqlens_q_padded": padded, "cu_seqlens_kv_padded": padded,
+        "max_seqlen_q": longest, "max_seqlen_kv": longest,
+    }}

@@ -444,12 +444,13 @@ def context_parallel(batch: Batch, rank: int, size: int, view: str = "ghost",
     index = context_index(batch, rank, size)
 
     def own(array: np.ndarray) -> np.ndarray:
-        return array.reshape(-1, *array.shape[2:])[index]
+        return array if size == 1 else \
+            array.reshape(-1, *array.shape[2:])[index]
     longest = max_seqlen(batch, view)
     return ContextPart(
         own(batch["tokens"]), own(targets(batch, labels, shifted)),
         own(positions(batch, view, cu)), own(segments(batch)),
-        sequence_ids(batch, view)[index],
+        own(sequence_ids(batch, view).reshape(batch["tokens"].shape)),
         {name: own(batch[name]) for name in _of_tokens(batch)
          if name not in ("tokens", "labels")},
         index, _context_order(cu, size),
@@ -525,6 +526,8 @@ def _context_cu(batch: Batch, size: int, view: str) -> np.ndarray:
 def _chunks_index(cu: np.ndarray, rank: int, size: int) -> np.ndarray:
     """Returns the positions of the rank's chunks, in order."""
     chunks, cuts = _own_chunks(rank, size)
+    if size == 1:
+        return np.arange(cu[-1])
     lengths = np.diff(cu)[:, None] // cuts
     return _ranges((cu[:-1, None] + lengths * chunks).reshape(-1),
                    np.repeat(lengths, len(chunks)))
@@ -533,6 +536,8 @@ def _chunks_index(cu: np.ndarray, rank: int, size: int) -> np.ndarray:
 def _context_order(cu: np.ndarray, size: int) -> np.ndarray:
     """Returns, for each position of the batch, where the rows of all ranks have
     it, one rank after another."""
+    if size == 1:
+        return np.arange(cu[-1])
     found = np.empty(cu[-1], np.int64)
     found[np.concatenate([_chunks_index(cu, rank, size)
                           for rank in range(size)])] = np.arange(cu[-1])

@@ -1423,6 +1423,7 @@ def context_megatron():
     import torch
     from packstream import megatron
     for batch in context_packs(8):
+        raises("no rank 1 of 1", megatron.fields, batch, False, None, 1)
         for static in False, True:
             whole = megatron.fields(batch, static)
             for rank in range(4):
