@@ -209,7 +209,7 @@ damaged() {
     done
     echo "$line}" | tokcat --from=jsonl "${channels[@]}" >x.tok
     packstream -L 8 --align=4 x.tok | packcat | cmp - x.tok
-    refused 64 "23 channels and the fields" \
+    refused 64 "the fields of 23 channels and of split sequences" \
         packstream -L 8 --overlong=split --align=4 x.tok
     for name in seq_id seq_start seq_tok n_tok piece_off full_len; do
         echo "{\"input_ids\":[1],\"$name\":1}" >x.jsonl

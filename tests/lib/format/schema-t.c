@@ -142,7 +142,9 @@ static void test_kinds_and_types(void **state)
     ps_schema s = one_channel("c", PS_U8, PS_PER_SEQUENCE, 0);
 
     expect(&s, PS_OK);
-    for (unsigned kind = 0; kind <= 3; kind += 3) {
+    s.channels[0].kind = PS_LIST;
+    expect(&s, PS_OK);
+    for (unsigned kind = 0; kind <= 4; kind += 4) {
         memcpy(&s.channels[0].kind, &kind, sizeof kind);
         expect(&s, PS_ERR_ARGUMENT);
     }
@@ -150,6 +152,50 @@ static void test_kinds_and_types(void **state)
     expect(&s, PS_ERR_ARGUMENT);
     s = one_channel("c", odd_type(9), PS_PER_TOKEN, 0);
     expect(&s, PS_ERR_ARGUMENT);
+}
+
+static void test_vectors_and_lists(void **state)
+{
+    static const struct {
+        uint32_t count;
+        ps_result wanted;
+    } counts[] = {{0, PS_OK},
+                  {1, PS_ERR_ARGUMENT},
+                  {2, PS_OK},
+                  {PS_MAX_VECTOR, PS_OK},
+                  {PS_MAX_VECTOR + 1, PS_ERR_ARGUMENT},
+                  {UINT32_MAX, PS_ERR_ARGUMENT}};
+    ps_schema s = one_channel("a", PS_U16, PS_LIST, 0);
+    unsigned char payload[] = {1, 0, 2, 0, 0, 0, 3, 0, 0, 0,
+                               9, 9, 9, 9, 8, 8, 8};
+    char text[PS_TYPE_TEXT];
+    uint32_t n;
+
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        s.channels[0].count = counts[i].count;
+        expect(&s, counts[i].wanted);
+    }
+    s.channels[0].count = PS_MAX_VECTOR;
+    ps_channel_type(&s.channels[0], text);
+    assert_string_equal(text, "u16[16384][]");
+    s.channels[0].count = 0;
+    for (s.n_channels = 1; s.n_channels <= PS_MAX_LISTS; s.n_channels++) {
+        expect(&s, PS_OK);
+        s.channels[s.n_channels] = s.channels[0];
+        s.channels[s.n_channels].name[0] = (char)('a' + s.n_channels);
+    }
+    expect(&s, PS_ERR_ARGUMENT); /* five lists */
+
+    /* A token, and lists of two u16 and of three u8. */
+    s.n_channels = 2;
+    s.channels[1].type = PS_U8;
+    assert_int_equal(ps_payload_bytes(&s, 1), 10);
+    assert_int_equal(ps_payload_offset(&s, 1, 1), 6);
+    assert_int_equal(ps_payload_lists(&s, 1, payload), 7);
+    assert_int_equal(ps_payload_list(&s, 0, 1, payload, &n), 10);
+    assert_int_equal(n, 2);
+    assert_int_equal(ps_payload_list(&s, 1, 1, payload, &n), 14);
+    assert_int_equal(n, 3);
 }
 
 static void test_whole_schemas(void **state)
@@ -365,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_special_ids),
         cmocka_unit_test(test_kinds_and_types),
+        cmocka_unit_test(test_vectors_and_lists),
         cmocka_unit_test(test_whole_schemas),
         cmocka_unit_test(test_number_of_channels),
         cmocka_unit_test(test_equality),

@@ -216,8 +216,13 @@ static void test_numbers(void **state)
     expect(ENTRY + 24, PS_U64, 1, PS_OK);           /* 8 bytes, too */
     expect(ENTRY + 24, PS_U32, 1, PS_ERR_CORRUPT);  /* 4 bytes, not 8 */
     expect(ENTRY + 25, 0, 1, PS_ERR_CORRUPT);       /* kind */
-    expect(ENTRY + 25, 3, 1, PS_ERR_CORRUPT);
+    expect(ENTRY + 25, PS_LIST, 1, PS_OK);
     expect(ENTRY + 25, 4, 1, PS_ERR_CORRUPT);
+    expect(ENTRY + 32, 1, 4, PS_ERR_CORRUPT);       /* count */
+    expect(ENTRY + 32, 2, 4, PS_OK);
+    expect(ENTRY + 32, PS_MAX_VECTOR, 4, PS_OK);
+    expect(ENTRY + 32, PS_MAX_VECTOR + 1, 4, PS_ERR_CORRUPT);
+    expect(ENTRY + 32, UINT32_MAX, 4, PS_ERR_CORRUPT);
     expect(ENTRY + 26, 4, 1, PS_ERR_CORRUPT);       /* bytes */
     expect(128 + 64 * 2 + 40, 256, 8, PS_ERR_CORRUPT); /* fill of a u8 */
 }
