@@ -135,6 +135,13 @@ PS_MUST_CHECK ps_result ps_balance(const uint32_t *lengths, uint32_t n,
 uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch,
                      uint64_t place);
 
+/*
+ * Returns the position at which an epoch's order has pack `number`: the inverse
+ * of ps_shuffled.  If `number` >= n, returns it unchanged.
+ */
+uint64_t ps_shuffled_place(uint64_t n, uint64_t seed, uint64_t epoch,
+                           uint64_t number);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,28 +19,71 @@
 #define HALF_MIN 3
 #define HALF_MAX 32
 
+/* The permutation of one epoch. */
+typedef struct network {
+    unsigned half; /* bits of each half */
+    uint64_t keys[ROUNDS];
+} network;
+
+static network network_of(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    uint64_t round_keys = ps_random(&seed) ^ epoch; /* their generator */
+    network net = {.half = HALF_MIN};
+
+    while (net.half < HALF_MAX && n > UINT64_C(1) << 2 * net.half)
+        net.half++;
+    for (int i = 0; i < ROUNDS; i++)
+        net.keys[i] = ps_random(&round_keys);
+    return net;
+}
+
+/* Returns the hash of one half, which a round mixes into the other half. */
+static uint64_t hash_half(const network *net, int i, uint64_t half)
+{
+    uint64_t state = net->keys[i] ^ half;
+
+    return ps_random(&state) >> (64 - net->half);
+}
+
 uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t place)
 {
-    const uint64_t key = ps_random(&seed) ^ epoch;
-    unsigned half = HALF_MIN;
+    const network net = network_of(n, seed, epoch);
 
     if (place >= n)
         return place;
-    while (half < HALF_MAX && n > UINT64_C(1) << 2 * half)
-        half++;
     do {
-        uint64_t round_keys = key; /* generator of the round keys */
-        uint64_t left = place >> half;
-        uint64_t right = place & ((UINT64_C(1) << half) - 1);
+        uint64_t left = place >> net.half;
+        uint64_t right = place & ((UINT64_C(1) << net.half) - 1);
 
         for (int i = 0; i < ROUNDS; i++) {
-            uint64_t state = ps_random(&round_keys) ^ right;
-            const uint64_t sum = left ^ ps_random(&state) >> (64 - half);
+            const uint64_t sum = left ^ hash_half(&net, i, right);
 
             left = right;
             right = sum;
         }
-        place = left << half | right;
+        place = left << net.half | right;
     } while (place >= n);
     return place;
+}
+
+uint64_t ps_shuffled_place(uint64_t n, uint64_t seed, uint64_t epoch,
+                           uint64_t number)
+{
+    const network net = network_of(n, seed, epoch);
+
+    if (number >= n)
+        return number;
+    do {
+        uint64_t left = number >> net.half;
+        uint64_t right = number & ((UINT64_C(1) << net.half) - 1);
+
+        for (int i = ROUNDS; i-- > 0;) {
+            const uint64_t sum = right ^ hash_half(&net, i, left);
+
+            right = left;
+            left = sum;
+        }
+        number = left << net.half | right;
+    } while (number >= n);
+    return number;
 }

@@ -22,15 +22,24 @@ static void test_permutation(void **state)
 
             assert_true(number < n && !seen[number]);
             seen[number] = true;
+            assert_int_equal(ps_shuffled_place(n, n, 3, number), i);
         }
     }
     assert_int_equal(ps_shuffled(0, 1, 0, 0), 0);
     assert_int_equal(ps_shuffled(5, 1, 0, 5), 5);
+    assert_int_equal(ps_shuffled_place(0, 1, 0, 0), 0);
+    assert_int_equal(ps_shuffled_place(5, 1, 0, 5), 5);
     for (uint64_t i = 0; i < 1000; i++) {
         const uint64_t n = (UINT64_C(1) << 40) + 1;
 
         assert_true(ps_shuffled(n, 9, 9, n - 1 - i) < n);
         assert_true(ps_shuffled(UINT64_MAX, 9, 9, i) < UINT64_MAX);
+        assert_int_equal(
+            ps_shuffled_place(n, 9, 9, ps_shuffled(n, 9, 9, n - 1 - i)),
+            n - 1 - i);
+        assert_int_equal(
+            ps_shuffled_place(UINT64_MAX, 9, 9,
+                              ps_shuffled(UINT64_MAX, 9, 9, i)), i);
     }
 }
 
