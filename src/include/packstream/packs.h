@@ -341,6 +341,29 @@ typedef struct ps_piece {
     uint32_t seq_len;  /* tokens of the whole sequence */
 } ps_piece;
 
+/* Where a sequence, or a piece of a split sequence, is in a file. */
+typedef struct ps_location {
+    uint64_t pack; /* number of the pack, as in ps_pack_file_read */
+    uint32_t slot; /* number of the sequence within the pack, from 0 */
+    ps_piece piece;
+} ps_location;
+
+/*
+ * Finds sequence `id` of stream `stream`, counted from 0, or all of its pieces.
+ * Sets *locations to an array of *n locations in ascending order, which the caller
+ * frees with free(), or to NULL and 0 if no pack of this stream contains the
+ * sequence.  The packs found are verified.
+ *
+ * The index limits the search to a few blocks.  All earlier packs are searched,
+ * without their rows, if the sequence or one of its pieces is missing.
+ * Shuffled shares have no watermarks, so all their packs are searched.
+ * PS_OK, PS_ERR_ARGUMENT (no such stream), and the failures of
+ * ps_pack_file_read.
+ */
+PS_MUST_CHECK ps_result ps_pack_file_locate(
+    ps_pack_file *file, uint32_t stream, uint64_t id, ps_location **locations,
+    uint32_t *n, ps_error *err);
+
 /*
  * Returns sequence `i` (0 to n_seq - 1) of a pack returned by a reader or file.
  */

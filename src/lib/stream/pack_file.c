@@ -526,6 +526,56 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
     return PS_OK;
 }
 
+/*
+ * Returns the first entry in low to high - 1 whose watermark is >= `least`, or
+ * `high` if there is none.
+ */
+static uint32_t first_marked(const entries *list, uint32_t low, uint32_t high,
+                             uint64_t least)
+{
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (entry_at(list, middle).watermark >= least)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+ps_result ps_pack_file_marked(ps_pack_file *f, uint32_t i, uint64_t least,
+                              uint64_t *first, uint64_t *end, ps_error *err)
+{
+    const stream *s = &f->streams[i];
+    const entries *list = &f->end;
+    uint32_t at;
+    block b;
+    ps_result r = index_stream(f, i, err);
+
+    *first = *end = s->first + s->packs;
+    if (r != PS_OK)
+        return r;
+    at = first_marked(list, 0, f->end.n, least);
+    if (at == f->end.n)
+        return PS_OK;
+    if (at < f->n_parts) {
+        r = index_part(f, s, at, err);
+        list = &f->listed;
+        at = first_marked(list, 0, f->listed.n, least);
+        if (r == PS_OK && at == f->listed.n)
+            r = ps_fail(err, PS_ERR_CORRUPT,
+                        "its last watermark is not the one that END lists");
+    }
+    if (r == PS_OK)
+        r = find_block(f, i, entry_at(list, at).first, &b, err);
+    if (r != PS_OK)
+        return r;
+    *first = s->first + b.first;
+    *end = *first + b.n_packs;
+    return PS_OK;
+}
+
 ps_result ps_pack_file_find(ps_pack_file *f, uint32_t i, uint64_t packs,
                             ps_pack_file_at *at, ps_error *err)
 {
@@ -717,6 +767,26 @@ ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                       &head, err);
     if (r == PS_OK)
         r = ps_head_decode(&f->info, head, pack, err);
+    return r == PS_ERR_CORRUPT ? ps_blame(pack, pack->offset, r, err) : r;
+}
+
+ps_result ps_pack_file_sequences(ps_pack_file *f, uint64_t i, ps_pack *pack,
+                                 ps_error *err)
+{
+    unsigned char head[PS_PACK_HEAD_BYTES];
+    const unsigned char *bytes;
+    bool again;
+    ps_result r = locate(f, i, pack, &again, err);
+
+    if (r == PS_OK)
+        r = read_head(f, (uint32_t)(pack->index - f->block.first), again,
+                      &bytes, err);
+    if (r == PS_OK) {
+        memcpy(head, bytes, sizeof head);
+        r = ps_head_decode(&f->info, head, pack, err);
+    }
+    if (r == PS_OK)
+        r = read_sequences(f, head, &pack->sequences, err);
     return r == PS_ERR_CORRUPT ? ps_blame(pack, pack->offset, r, err) : r;
 }
 

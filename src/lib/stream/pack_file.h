@@ -32,6 +32,23 @@ typedef struct ps_pack_extent {
 ps_result ps_pack_file_extent(ps_pack_file *file, uint64_t i,
                               ps_pack_extent *extent, ps_error *err);
 
+/*
+ * Finds the first block of stream `stream` whose watermark is at least `least`,
+ * and sets *first and *end to its packs, numbered as in ps_pack_file_read.  If
+ * there is none, both are the number after the last pack of the stream.
+ * Results as ps_pack_file_read.
+ */
+ps_result ps_pack_file_marked(ps_pack_file *file, uint32_t stream,
+                              uint64_t least, uint64_t *first, uint64_t *end,
+                              ps_error *err);
+
+/*
+ * Reads the head and the sequence rows of pack `i`, without its row.  Like a
+ * head, sequence rows are not verified.  Results as ps_pack_file_read.
+ */
+ps_result ps_pack_file_sequences(ps_pack_file *file, uint64_t i, ps_pack *pack,
+                                 ps_error *err);
+
 /* A position between two packs.  Offsets are in bytes from the file's start. */
 typedef struct ps_pack_file_at {
     uint64_t header; /* offset of the stream header */

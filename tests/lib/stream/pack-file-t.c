@@ -141,6 +141,101 @@ static void test_streams_compressed_as_one(void **state)
     check_packs(&b, &e);
 }
 
+/* ---------------------------------------------------------------- by id */
+
+/* Checks where a sequence is found, given all packs. */
+static void check_location(ps_pack_file *file, const expected *e,
+                           uint32_t stream, uint64_t id)
+{
+    ps_location *locations;
+    uint32_t n;
+    uint32_t found = 0;
+    ps_error err;
+
+    assert_ok(ps_pack_file_locate(file, stream, id, &locations, &n, &err),
+              &err);
+    for (uint64_t i = 0; i < e->n; i++)
+        for (uint32_t k = 0; k < e->packs[i].n_seq; k++) {
+            const ps_piece piece = ps_pack_piece(&e->info, &e->packs[i], k);
+
+            if (e->packs[i].stream != stream || piece.id != id)
+                continue;
+            assert_true(found < n);
+            assert_int_equal(locations[found].pack, i);
+            assert_int_equal(locations[found].slot, k);
+            assert_memory_equal(&locations[found].piece, &piece,
+                                sizeof piece);
+            found++;
+        }
+    assert_int_equal(n, found);
+    assert_true((locations == NULL) == (n == 0));
+    free(locations);
+}
+
+/* Looks up every `step`-th id of each stream, and ids that do not exist. */
+static void check_locations(const bytes *b, const expected *e, uint64_t step)
+{
+    int fd = open_bytes(b);
+    ps_pack_file *file;
+    ps_pack_info info;
+    ps_totals totals;
+    ps_location *locations;
+    uint32_t n;
+    ps_error err;
+
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    for (uint32_t i = 0; i < ps_pack_file_streams(file); i++) {
+        assert_ok(ps_pack_file_stream(file, i, &info, &totals, &err), &err);
+        for (uint64_t id = 0; id < totals.input_sequences; id += step)
+            check_location(file, e, i, id);
+        check_location(file, e, i, totals.input_sequences);
+        check_location(file, e, i, UINT64_MAX);
+    }
+    assert_result(ps_pack_file_locate(file, ps_pack_file_streams(file), 0,
+                                      &locations, &n, &err),
+                  PS_ERR_ARGUMENT, &err);
+    ps_pack_file_free(file);
+    (void)close(fd);
+}
+
+static void test_locate(void **state)
+{
+    bytes plain = make_blocks(300, 50, 3, 4);
+    bytes indexed = make_blocks(9000, 5, 4, 1);
+    bytes streams = make_streams(20, false);
+    bytes b;
+    expected e = read_whole(&plain);
+
+    check_locations(&plain, &e, 1);
+    b = compress_packs(&plain, 0);
+    check_locations(&b, &e, 1);
+    e = read_whole(&indexed);
+    check_locations(&indexed, &e, 97);
+    e = read_whole(&streams);
+    check_locations(&streams, &e, 1);
+}
+
+/* Watermarks of 0 are allowed: all packs are then searched. */
+static void test_locate_without_watermarks(void **state)
+{
+    bytes b = make_blocks(300, 50, 3, 4);
+    expected e = read_whole(&b);
+    const ps_pack_writer_options options = {.shuffled = true};
+    int fd = open_empty();
+    ps_pack_writer *w;
+    ps_error err;
+
+    assert_ok(ps_pack_writer_open(&w, fd, &e.info, &options, &err), &err);
+    for (uint64_t i = e.n; i-- > 0;)
+        assert_ok(ps_pack_writer_put(w, &e.packs[i], &err), &err);
+    assert_ok(ps_pack_writer_end(w, &e.totals, NULL, &err), &err);
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+    b = read_back(fd);
+    e = read_whole(&b);
+    check_locations(&b, &e, 1);
+}
+
 /* ------------------------------------------------ without a descriptor */
 
 /* A file in memory, of which only bytes `at` up to `end` can be read. */
@@ -350,6 +445,8 @@ int main(void)
         cmocka_unit_test(test_odd_frames),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_streams_compressed_as_one),
+        cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_locate_without_watermarks),
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_wrong_extent),
         cmocka_unit_test(test_no_packs_at_all),
