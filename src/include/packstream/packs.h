@@ -452,6 +452,18 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
                                            ps_error *err);
 
 /*
+ * Like ps_pack_writer_put, but writes the pack without each sequence `i` for
+ * which omitted[i] is true; the others follow each other, with padding after
+ * them.  A pack has at least one sequence: if all are omitted, only the first
+ * token of the first sequence remains.  Its per-token channels have their fill
+ * values, and its lists are empty.
+ */
+PS_MUST_CHECK ps_result ps_pack_writer_put_without(ps_pack_writer *writer,
+                                                   const ps_pack *pack,
+                                                   const bool *omitted,
+                                                   ps_error *err);
+
+/*
  * Adds `by` to the ids of all packs put after this call.  `by` is the number of
  * input sequences in the streams before the current stream, initially 0.  This
  * is needed for shuffled shares of several streams, and for joined streams.

@@ -110,6 +110,9 @@ typedef struct ps_form {
                                      sequence row */
 } ps_form;
 
+/* Size of the start and the length of a list in a sequence row. */
+#define PS_LIST_BYTES 8
+
 ps_form ps_form_of(const ps_pack_info *info);
 
 /*

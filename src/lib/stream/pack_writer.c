@@ -178,6 +178,96 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
         &w->output, &to, w->shuffled ? 0 : pack->watermark + raise, err);
 }
 
+/* Copies the lists of a sequence.  Its sequence row has been copied. */
+static void copy_lists(ps_pack_builder *to, const ps_pack *pack)
+{
+    const ps_form *form = to->form;
+    const ps_form_field *f = form->fields + form->n_fields - form->n_lists;
+
+    for (uint32_t i = 0; i < form->n_lists; i++) {
+        const uint32_t start = load_u32(to->seq + form->lists[i]);
+        uint32_t n;
+        unsigned char *elements = ps_pack_next_list(to, i, &n);
+
+        memcpy(elements, pack->row + f[i].offset + (size_t)start * f[i].bytes,
+               (size_t)n * f[i].bytes);
+    }
+}
+
+/* Adds sequence `i` of a pack to the pack being built. */
+static void copy_sequence(const ps_pack_writer *w, ps_pack_builder *to,
+                          const ps_pack *pack, uint32_t i)
+{
+    const ps_form *form = to->form;
+    const ps_piece piece = ps_pack_piece(&w->info, pack, i);
+
+    for (uint32_t k = 0; k < form->n_fields - form->n_lists; k++) {
+        const ps_form_field *f = &form->fields[k];
+
+        memcpy(to->row + f->offset + (size_t)to->n_rows * f->bytes,
+               pack->row + f->offset + (size_t)piece.begin * f->bytes,
+               (size_t)piece.n_tok * f->bytes);
+    }
+    memcpy(to->seq, ps_pack_sequence(&w->info, pack, i), form->seq_bytes);
+    copy_lists(to, pack);
+    ps_pack_add(to, &piece);
+}
+
+/*
+ * Adds the first token of the first sequence, with the fill value of each
+ * per-token channel, and without lists.
+ */
+static void keep_token(const ps_pack_writer *w, ps_pack_builder *to,
+                       const ps_pack *pack)
+{
+    const ps_form *form = to->form;
+    const ps_form_field *tokens = &form->fields[PS_FIELD_TOKENS];
+    ps_piece piece = ps_pack_piece(&w->info, pack, 0);
+
+    ps_pack_pad(to, 0, 1);
+    memcpy(to->row + tokens->offset, pack->row + tokens->offset,
+           tokens->bytes);
+    memcpy(to->seq, pack->sequences, form->seq_bytes);
+    for (uint32_t i = 0; i < form->n_lists; i++)
+        memset(to->seq + form->lists[i], 0, PS_LIST_BYTES);
+    piece.n_tok = 1;
+    ps_pack_add(to, &piece);
+}
+
+ps_result ps_pack_writer_put_without(ps_pack_writer *w, const ps_pack *pack,
+                                     const bool *omitted, ps_error *err)
+{
+    unsigned char *row = malloc(w->info.row_bytes);
+    unsigned char *sequences = malloc((size_t)pack->n_seq * w->info.seq_bytes);
+    ps_pack_builder to = {
+        .form = &w->output.form, .row = row, .seq = sequences};
+    ps_pack written = *pack;
+    ps_result r;
+
+    if (row == NULL || sequences == NULL) {
+        r = ps_fail_memory(err);
+    } else if (pack->row == NULL) {
+        r = ps_pack_writer_put(w, pack, err);
+    } else {
+        for (uint32_t i = 0; i < pack->n_seq; i++)
+            if (!omitted[i])
+                copy_sequence(w, &to, pack, i);
+        if (to.n_seq == 0)
+            keep_token(w, &to, pack);
+        ps_pack_end(&to);
+        written.row = row;
+        written.sequences = sequences;
+        written.n_seq = to.n_seq;
+        written.n_tok = to.n_tok;
+        written.max_seqlen = to.max_seqlen;
+        written.sum_len_sq = to.sum_len_sq;
+        r = ps_pack_writer_put(w, &written, err);
+    }
+    free(row);
+    free(sequences);
+    return r;
+}
+
 void ps_pack_writer_raise_ids(ps_pack_writer *w, uint64_t by)
 {
     w->raise = by;

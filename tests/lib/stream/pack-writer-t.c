@@ -496,6 +496,85 @@ static void test_shuffled(void **state)
     check_end(&got.totals, &e.totals);
 }
 
+/* Omits every third sequence, or all sequences of a pack. */
+static void write_without(int fd, const expected *e, bool all)
+{
+    const ps_pack_writer_options options = {0};
+    ps_pack_writer *w;
+    ps_error err;
+
+    assert_ok(ps_pack_writer_open(&w, fd, &e->info, &options, &err), &err);
+    for (uint64_t i = 0; i < e->n; i++) {
+        bool *omitted = calloc(e->packs[i].n_seq, sizeof *omitted);
+
+        for (uint32_t k = 0; k < e->packs[i].n_seq; k++)
+            omitted[k] =
+                all || ps_pack_piece(&e->info, &e->packs[i], k).id % 3 == 0;
+        assert_ok(ps_pack_writer_put_without(w, &e->packs[i], omitted, &err),
+                  &err);
+        free(omitted);
+    }
+    assert_ok(ps_pack_writer_end(w, &e->totals, NULL, &err), &err);
+    assert_ok(ps_pack_writer_finish(w, &err), &err);
+    ps_pack_writer_free(w);
+}
+
+/* Checks that sequence `k` of a pack equals sequence `old` of another. */
+static void check_same(const expected *e, const ps_pack *pack, uint32_t k,
+                       const ps_pack *from, uint32_t old)
+{
+    const ps_piece a = ps_pack_piece(&e->info, pack, k);
+    const ps_piece b = ps_pack_piece(&e->info, from, old);
+
+    assert_int_equal(a.id, b.id);
+    assert_int_equal(a.n_tok, b.n_tok);
+    assert_int_equal(a.seq_off, b.seq_off);
+    assert_int_equal(a.seq_len, b.seq_len);
+    for (uint32_t f = 0; f < e->info.n_fields; f++) {
+        const ps_field *field = &e->info.fields[f];
+        const size_t size = ps_channel_bytes(&field->channel);
+
+        if (field->channel.kind == PS_PER_TOKEN)
+            assert_memory_equal(
+                pack->row + field->offset + a.begin * size,
+                from->row + field->offset + b.begin * size, a.n_tok * size);
+    }
+}
+
+static void test_without(void **state)
+{
+    bytes b = make_pack_stream(400, 50, 3);
+    expected e = read_whole(&b);
+    ps_error err;
+
+    for (int all = 0; all <= 1; all++) {
+        int fd = open_empty();
+        expected got;
+
+        write_without(fd, &e, all);
+        b = read_back(fd);
+        got = read_whole(&b);
+        assert_int_equal(got.n, e.n);
+        for (uint64_t i = 0; i < e.n; i++) {
+            const ps_pack *pack = &got.packs[i];
+            uint32_t n = 0;
+
+            assert_ok(ps_pack_check(&got.info, pack, &err), &err);
+            assert_int_equal(pack->watermark, e.packs[i].watermark);
+            for (uint32_t k = 0; !all && k < e.packs[i].n_seq; k++)
+                if (ps_pack_piece(&e.info, &e.packs[i], k).id % 3 != 0)
+                    check_same(&e, pack, n++, &e.packs[i], k);
+            if (n == 0) {
+                assert_int_equal(pack->n_tok, 1);
+                assert_int_equal(ps_pack_piece(&got.info, pack, 0).id,
+                                 ps_pack_piece(&e.info, &e.packs[i], 0).id);
+                n = 1;
+            }
+            assert_int_equal(pack->n_seq, n);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +589,7 @@ int main(void)
         cmocka_unit_test(test_no_output),
         cmocka_unit_test(test_unpacked),
         cmocka_unit_test(test_shuffled),
+        cmocka_unit_test(test_without),
     };
 
     return run_as_tap("pack-writer", tests, NULL);
