@@ -5,6 +5,7 @@
  * terminal.  A main function calls files_init, message_init and option_parse
  * first, and returns one of the exit statuses below.
  *
+ *     ids           a set of sequence ids
  *     message       errors, warnings and exit statuses
  *     options       option tables, parsing and --help
  *     pattern       output names with %d for the rank

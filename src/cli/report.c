@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "files/files.h"
+
 double report_efficiency(const ps_pack_info *info, const ps_totals *totals)
 {
     double capacity = (double)totals->packs * (double)info->capacity;
@@ -79,6 +81,33 @@ void report_json_string(FILE *out, const char *text)
         text += n > 0 ? n : 1;
     }
     (void)putc('"', out);
+}
+
+void report_location(FILE *out, bool json, const ps_location *at,
+                     uint32_t stream, const char *file)
+{
+    const ps_piece *piece = &at->piece;
+    const uint64_t numbers[] = {piece->id,    stream,       at->pack,
+                                at->slot,     piece->begin, piece->n_tok,
+                                piece->seq_off};
+    static const char *const keys[] = {"id",    "stream", "pack",  "slot",
+                                       "start", "tokens", "offset"};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (json)
+            (void)fprintf(out, "%s\"%s\": %" PRIu64, i == 0 ? "" : ", ",
+                          keys[i], numbers[i]);
+        else
+            (void)fprintf(out, "%" PRIu64 " ", numbers[i]);
+    if (!json) {
+        (void)fputs(files_input_name(file), out);
+        return;
+    }
+    (void)fprintf(out, ", \"length\": %" PRIu32, piece->seq_len);
+    if (!files_is_standard(file)) {
+        (void)fputs(", \"file\": ", out);
+        report_json_string(out, file);
+    }
 }
 
 const char *report_digits(char buffer[REPORT_DIGITS], uint64_t number)

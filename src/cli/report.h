@@ -58,6 +58,15 @@ uint64_t report_bound_packs(double bound);
 void report_json_string(FILE *out, const char *text);
 
 /*
+ * Prints where a sequence is: id, stream, pack, slot, start in the row, tokens,
+ * offset in the whole sequence, and file, either separated by spaces or, if
+ * `json` is set, as members of a JSON object, without braces.  `file` is NULL
+ * or "-" for stdin.  Prints no line feed.
+ */
+void report_location(FILE *out, bool json, const ps_location *at,
+                     uint32_t stream, const char *file);
+
+/*
  * Length in bytes of the multibyte UTF-8 character at `text`; 0 if it is ASCII
  * or malformed.
  */

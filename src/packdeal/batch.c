@@ -82,8 +82,8 @@ bool batch_has_start(const conf *c, uint64_t steps)
 {
     if (c->start < steps)
         return true;
-    message_error("--start=%" PRIu64 ": out of range: the last step is "
-                  "%" PRIu64, c->start,
+    message_error("--%s=%" PRIu64 ": out of range: the last step is "
+                  "%" PRIu64, c->what == CONF_FIND ? "find" : "start", c->start,
                   steps - 1);
     return false;
 }

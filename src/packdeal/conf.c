@@ -11,6 +11,7 @@
 
 #include "cli/message.h"
 #include "cli/pattern.h"
+#include "files/files.h"
 
 #define DEFAULT_HIDDEN 768 /* as in BERT-base and GPT-2 */
 
@@ -84,9 +85,18 @@ static const option_entry entries[] = {
     {0, "list", NULL,
      "print only lines of step, rank and pack numbers",
      OPTION_CONSTANT(conf, what, CONF_LIST)},
+    {0, "find", "STEP", "print only the sequences of this step, from 0",
+     OPTION_NUMBER(conf, find, 0, UINT64_MAX), OPTION_GIVEN(conf, find_given)},
+    {0, "find-id", "ID",
+     "print only the step and rank of the sequences with\n"
+     "these ids, separated by commas",
+     OPTION_CALL_FOR(conf, wanted, ids_parse)},
+    {0, "skip", "FILE", "omit the sequences whose ids are in FILE, one a line",
+     OPTION_TEXT(conf, skip)},
     {0, "json", NULL,
      "with --list, print a JSON object for each step, with\n"
-     "the costs of ranks",
+     "the costs of ranks; with --find or --find-id, for each\n"
+     "sequence",
      OPTION_FLAG(conf, json)},
     {0, "zstd", "LEVEL",
      "compress at LEVEL, 1 to 22 (default: 3); packs remain\n"
@@ -110,6 +120,14 @@ const option_program conf_program = {
     .entries = entries,
 };
 
+/* The option that prints something instead of writing shares. */
+static const char *printing_option(const conf *c)
+{
+    if (c->what == CONF_FIND)
+        return c->find_given ? "find" : "find-id";
+    return c->what == CONF_LIST ? "list" : "steps";
+}
+
 /* Checks that -o has a conversion for the rank if it needs one. */
 static int check_output(const conf *c)
 {
@@ -121,8 +139,7 @@ static int check_output(const conf *c)
                    : message_usage("missing -o or --rank: use -o to write all "
                                    "shares, or --rank to write one");
     if (c->what != CONF_SHARES)
-        return message_usage("-o: --%s writes no shares",
-                             c->what == CONF_LIST ? "list" : "steps");
+        return message_usage("-o: --%s writes no shares", printing_option(c));
     if (c->output[0] == '\0')
         return message_usage("-o: the name is empty");
     if (!pattern_places(c->output, &places))
@@ -139,8 +156,37 @@ bool conf_reorders(const conf *c)
     return c->seed_given || c->window > 1;
 }
 
+/* Checks the options of lookups and of --skip. */
+static int check_lookup(conf *c)
+{
+    const bool by_id = c->wanted.n > 0;
+
+    if (c->find_given && by_id)
+        return message_usage("--find and --find-id cannot be combined");
+    if (c->find_given || by_id) {
+        if (c->what != CONF_SHARES)
+            return message_usage("--%s cannot be combined with --%s",
+                                 c->find_given ? "find" : "find-id",
+                                 printing_option(c));
+        c->what = CONF_FIND;
+        if (c->start != 0 || (by_id && c->rank_given))
+            return message_usage("--%s cannot be combined with --%s",
+                                 printing_option(c),
+                                 c->start != 0 ? "start" : "rank");
+    }
+    if (c->skip != NULL && c->what != CONF_SHARES)
+        return message_usage("--skip: --%s writes no shares",
+                             printing_option(c));
+    for (int i = 0; c->skip != NULL && i < c->n_names; i++)
+        if (files_is_standard(c->skip) && files_is_standard(c->names[i]))
+            return message_usage("--skip and the packs cannot both be stdin");
+    return STATUS_OK;
+}
+
 int conf_check(conf *c)
 {
+    int status;
+
     if (c->ranks == 0 || c->per_rank == 0)
         return message_usage("missing %s",
                              c->ranks == 0 && c->per_rank == 0
@@ -166,8 +212,12 @@ int conf_check(conf *c)
     }
     if (c->epoch_given && !c->seed_given)
         return message_usage("--epoch needs --seed");
-    if (c->json && (c->what != CONF_LIST || c->rank_given))
-        return message_usage("--json needs --list and cannot be combined with "
-                             "--rank");
+    status = check_lookup(c);
+    if (status != STATUS_OK)
+        return status;
+    if (c->json && c->what != CONF_FIND &&
+        (c->what != CONF_LIST || c->rank_given))
+        return message_usage("--json needs --list without --rank, or --find or "
+                             "--find-id");
     return check_output(c);
 }

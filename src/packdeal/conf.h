@@ -11,7 +11,9 @@
  *     window   exchanges packs between the batches of a window
  *     batch    the packs of a global batch, and their assignment
  *     shares   writes a stream for each rank
+ *     skip     the sequences that shares omit
  *     job      writes shares, a list, or the number of steps
+ *     find     finds the sequences of a step, or the step of a sequence
  *     main     runs these steps
  *
  * SPDX-License-Identifier: MIT
@@ -23,13 +25,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/ids.h"
 #include "cli/options.h"
 #include "packstream.h"
 
 typedef enum conf_what {
     CONF_SHARES,
     CONF_LIST, /* the packs of each rank, as a list */
-    CONF_STEPS /* the number of global batches */
+    CONF_STEPS, /* the number of global batches */
+    CONF_FIND   /* the sequences of a step, or the steps of sequences */
 } conf_what;
 
 /* Treatment of packs that do not fill a global batch. */
@@ -53,7 +57,11 @@ typedef struct conf {
     uint64_t epoch;
     uint32_t window;     /* batches between which packs can move; 0: 1 */
     uint64_t start;      /* first step to assign; earlier steps are skipped */
-    bool json;           /* with --list: print JSON objects */
+    bool find_given;
+    uint64_t find;       /* the step whose sequences are printed */
+    id_set wanted;       /* ids whose steps are printed; empty: not given */
+    const char *skip;    /* file of the ids to omit; NULL: none */
+    bool json;           /* with --list or lookups: print JSON objects */
     const char *output;  /* pattern, see cli/pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 1 to 22; 0: uncompressed */
     conf_what what;

@@ -130,6 +130,7 @@ static bool look_at(input *in, const char *name)
     if (files_is_standard(name) || stat(name, &st) != 0 ||
         !S_ISREG(st.st_mode)) {
         raise_depth(in, 0);
+        in->seekable = false;
         return true;
     }
     file.fd = files_open_input(name);
@@ -139,6 +140,7 @@ static bool look_at(input *in, const char *name)
     }
     fits = open_any(&file, &err) == PS_OK ? check_file(in, &file, false)
                                           : fail(in, &file, &err);
+    in->seekable = in->seekable && file.packs.file != NULL;
     packs_close(&file.packs);
     ps_token_reader_free(file.tokens);
     files_close_input(file.fd);
@@ -152,6 +154,7 @@ bool input_begin(input *in, const char *const *names, int n_names,
 
     *in = (input){.names = names, .n_names = n_names, .cost = cost};
     fits = open_next(in);
+    in->seekable = fits && in->file->packs.file != NULL;
     for (int i = 1; fits && i < n_names; i++)
         fits = look_at(in, names[i]);
     return fits;
@@ -227,12 +230,36 @@ static void end_file(input *in)
     if (in->file->ended)
         return;
     in->file->ended = true;
+    in->n_ids += (p->file == NULL ? ps_pack_reader_totals(p->reader)
+                                  : ps_pack_file_totals(p->file))
+                     ->input_sequences;
     if (in->stream != NULL && in->stream->file == in->file)
         end_stream(in, p->file == NULL ? 0 : ps_pack_file_streams(p->file));
     else
         add(in->stream != NULL ? &in->stream->totals : &in->leading,
             p->file == NULL ? ps_pack_reader_totals(p->reader)
                             : ps_pack_file_totals(p->file));
+}
+
+/* Sets the first_id of a stream of the current file. */
+static bool number_ids(input *in, input_stream *s)
+{
+    const packs *p = &in->file->packs;
+    ps_pack_info info;
+    ps_totals totals;
+    ps_error err;
+
+    s->first_id = in->n_ids;
+    if (p->file == NULL) {
+        s->first_id += ps_pack_reader_totals(p->reader)->input_sequences;
+        return true;
+    }
+    for (uint32_t i = 0; i < s->number; i++) {
+        if (ps_pack_file_stream(p->file, i, &info, &totals, &err) != PS_OK)
+            return fail(in, in->file, &err);
+        s->first_id += totals.input_sequences;
+    }
+    return true;
 }
 
 /*
@@ -258,6 +285,8 @@ static bool begin_stream(input *in, uint32_t number)
     else
         in->stream->next = s;
     in->stream = s;
+    if (in->numbers_ids && !number_ids(in, s))
+        return false;
     if (in->file->packs.reader == NULL)
         return true;
     s->info = malloc(sizeof *s->info);
@@ -383,7 +412,7 @@ static bool read_costs(input *in)
 {
     const uint64_t left = in->n_packs - in->number;
 
-    if (in->n_packs > COSTS_MAX || left < in->n_packs / COSTS_PART)
+    if (in->few || in->n_packs > COSTS_MAX || left < in->n_packs / COSTS_PART)
         return true;
     in->costs = malloc((size_t)in->n_packs * sizeof *in->costs);
     if (in->costs == NULL)
@@ -500,8 +529,8 @@ bool input_next(input *in, input_pack *pack)
     pack->file = in->file;
     pack->number = in->number++;
     pack->all = in->n_packs++;
-    pack->raise = 0;
     pack->stream = in->stream;
+    pack->raise = in->has_tokens ? 0 : in->stream->first_id;
     return true;
 }
 

@@ -39,6 +39,7 @@ typedef struct input_file {
 typedef struct input_stream {
     input_file *file;
     uint32_t number;    /* index in its file */
+    uint64_t first_id;  /* number of sequences in earlier streams */
     uint32_t first;     /* index of the first of these streams */
     uint32_t end;       /* index after the last of these streams */
     ps_pack_info *info; /* for a pipe: its header; owned */
@@ -62,7 +63,11 @@ typedef struct input_pack {
     input_file *file;
     uint64_t number;      /* index of the pack in its file */
     uint64_t all;         /* index of the pack over all files */
-    uint64_t raise;       /* number added to the ids of its sequences */
+    /*
+     * number added to the ids of its sequences to count them over all streams;
+     * with shuffling, set by input_read
+     */
+    uint64_t raise;
     input_stream *stream; /* NULL: a token record */
 } input_pack;
 
@@ -80,6 +85,11 @@ typedef struct input {
     uint64_t number;
     uint64_t n_packs;      /* packs read; with shuffling: packs in all files */
     input_file **shuffled; /* all files; NULL: no shuffling */
+    /* every file is regular and allows random access */
+    bool seekable;
+    bool few;         /* few packs will be read, so costs are not held */
+    bool numbers_ids; /* set the first_id of streams */
+    uint64_t n_ids;   /* with numbers_ids: sequences in earlier files */
     const uint64_t *seed;  /* NULL: none */
     uint64_t epoch;
     bool begun; /* a pack has been read */

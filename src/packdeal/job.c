@@ -15,6 +15,7 @@
 #include "packdeal/batch.h"
 #include "packdeal/input.h"
 #include "packdeal/shares.h"
+#include "packdeal/skip.h"
 
 /* Returns the first of two statuses that is a failure. */
 static int either(int status, int other)
@@ -34,20 +35,30 @@ static bool check_tokens(input *in, const conf *c)
     else if (c->zstd_level != 0)
         message_error("%s: --zstd cannot compress token records; use zstd",
                       files_input_name(c->names[0]));
+    else if (c->skip != NULL)
+        message_error("%s: --skip needs packs, but these are token records: a "
+                      "record has a single sequence",
+                      files_input_name(c->names[0]));
     else
         return true;
     in->status = STATUS_DATA;
     return false;
 }
 
-static bool begin(input *in, const conf *c)
+bool job_begin(input *in, const conf *c)
 {
+    const bool finds = c->what == CONF_FIND;
+
     if (!input_begin(in, c->names, c->n_names, &c->cost))
         return false;
+    in->few = finds;
+    in->numbers_ids = finds || c->skip != NULL;
     if (in->has_tokens)
         return check_tokens(in, c);
-    return !conf_reorders(c) ||
-           input_shuffle(in, c->seed_given ? "seed" : "window",
+    /* Only random access avoids reading all heads before a step. */
+    if (!conf_reorders(c) && !(finds && in->seekable))
+        return true;
+    return input_shuffle(in, c->seed_given ? "seed" : "window",
                          c->seed_given ? &c->seed : NULL, c->epoch);
 }
 
@@ -86,9 +97,10 @@ static bool turn(shares *s, input *in, const input_stream **from,
  * Writes the packs of all batches, in order, each to its share.  The first
  * batch must have been assigned.
  */
-static void write_all(shares *s, batch *b, input *in)
+static void write_all(shares *s, batch *b, input *in, skip *skipped)
 {
     const input_stream *stream = NULL;
+    const bool *omitted;
     progress live;
     bool going = !in->has_tokens || shares_begin_tokens(s, &in->schema);
 
@@ -100,7 +112,10 @@ static void write_all(shares *s, batch *b, input *in)
 
             going = p->stream == stream || turn(s, in, &stream, p->stream);
             if (going && shares_of(s, rank) != NULL)
-                going = input_read(in, p) && shares_put(s, rank, p);
+                going = input_read(in, p) &&
+                        skip_find(skipped, in, p, b->steps - 1, rank,
+                                  &omitted) &&
+                        shares_put(s, rank, p, omitted);
         }
         going = going && shares_push(s);
         if (progress_due(&live))
@@ -118,17 +133,23 @@ int job_shares(const conf *c)
 {
     shares s = {0};
     batch b = {0};
-    input in;
+    input in = {0};
+    skip skipped;
     int status;
 
     /* Read a batch before outputs are opened: there may be too few packs. */
-    if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
+    if (skip_open(&skipped, c) && job_begin(&in, c) &&
+        batch_open(&b, c, true) && batch_next(&b, &in) &&
         shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
-        write_all(&s, &b, &in);
-    status = either(either(in.status, b.status), s.status);
+        write_all(&s, &b, &in, &skipped);
+    status = either(either(in.status, b.status),
+                    either(s.status, skipped.status));
     status = shares_end(&s, status);
+    if (status == STATUS_OK)
+        skip_report(&skipped);
     if (status == STATUS_OK && c->verbose)
         report(&b);
+    skip_close(&skipped);
     (void)input_end(&in);
     batch_close(&b);
     return status;
@@ -185,7 +206,7 @@ int job_list(const conf *c)
     bool going;
     int status;
 
-    going = begin(&in, c) && batch_open(&b, c, false);
+    going = job_begin(&in, c) && batch_open(&b, c, false);
     while (going && batch_next(&b, &in) && !ferror(stdout)) {
         if (c->json)
             print_step(&b);
@@ -211,7 +232,7 @@ int job_steps(const conf *c)
     input in;
     int status;
 
-    counted = begin(&in, c) && input_count(&in, &n);
+    counted = job_begin(&in, c) && input_count(&in, &n);
     status = input_end(&in);
     if (!counted)
         return status;

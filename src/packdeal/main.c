@@ -9,7 +9,31 @@
 #include "cli/message.h"
 #include "files/files.h"
 #include "packdeal/conf.h"
+#include "packdeal/find.h"
 #include "packdeal/job.h"
+
+/* Does what the options request.  Returns an exit status. */
+static int run(conf *c)
+{
+    int status = conf_check(c);
+
+    if (status == STATUS_OK)
+        status = files_check_readable(c->names, c->n_names);
+    if (status == STATUS_OK && c->output == NULL)
+        status = files_check_inputs(NULL, c->names, c->n_names);
+    if (status != STATUS_OK)
+        return status;
+    switch (c->what) {
+    case CONF_LIST:
+        return job_list(c);
+    case CONF_STEPS:
+        return job_steps(c);
+    case CONF_FIND:
+        return job_find(c);
+    default:
+        return job_shares(c);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -26,15 +50,7 @@ int main(int argc, char **argv)
     c.names = option_files(argc, argv, first, &c.n_names);
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;
-    status = conf_check(&c);
-    if (status != STATUS_OK)
-        return status;
-    status = files_check_readable(c.names, c.n_names);
-    if (status == STATUS_OK && c.output == NULL)
-        status = files_check_inputs(NULL, c.names, c.n_names);
-    if (status != STATUS_OK)
-        return status;
-    if (c.what == CONF_SHARES)
-        return job_shares(&c);
-    return c.what == CONF_LIST ? job_list(&c) : job_steps(&c);
+    status = run(&c);
+    ids_free(&c.wanted);
+    return status;
 }

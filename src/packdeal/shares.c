@@ -234,7 +234,8 @@ share *shares_of(const shares *s, uint32_t rank)
     return rank == s->conf->rank ? &s->of[0] : NULL;
 }
 
-bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
+bool shares_put(shares *s, uint32_t rank, const input_pack *pack,
+                const bool *omitted)
 {
     share *one = shares_of(s, rank);
     ps_error err;
@@ -247,7 +248,10 @@ bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
                                 pack->pack.row, &err);
     } else {
         ps_pack_writer_raise_ids(one->writer, pack->raise);
-        r = ps_pack_writer_put(one->writer, &pack->pack, &err);
+        r = omitted == NULL
+                ? ps_pack_writer_put(one->writer, &pack->pack, &err)
+                : ps_pack_writer_put_without(one->writer, &pack->pack, omitted,
+                                             &err);
     }
     return r == PS_OK || fail_output(s, one, &err);
 }

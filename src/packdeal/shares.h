@@ -75,10 +75,12 @@ bool shares_finish(shares *s);
 share *shares_of(const shares *s, uint32_t rank);
 
 /*
- * Writes a pack to the share of a rank, if there is one.  On failure, prints a
- * message and returns false.
+ * Writes a pack to the share of a rank, if there is one, without the sequences
+ * that are `omitted`, as for ps_pack_writer_put_without; NULL: none.  On
+ * failure, prints a message and returns false.
  */
-bool shares_put(shares *s, uint32_t rank, const input_pack *pack);
+bool shares_put(shares *s, uint32_t rank, const input_pack *pack,
+                const bool *omitted);
 
 /*
  * Flushes the pipes, so that their readers get the whole step.  On failure,

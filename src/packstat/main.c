@@ -68,6 +68,10 @@ static const option_entry entries[] = {
      "read only header and END of packs, or LENGTHS of token\n"
      "records",
      OPTION_FLAG(packstat_conf, quick)},
+    {0, "find", "ID",
+     "print only where the sequences with these ids are,\n"
+     "separated by commas",
+     OPTION_CALL_FOR(packstat_conf, find, ids_parse)},
     {0, "by", "CHANNEL",
      "count sequences and tokens by the values of this\n"
      "per-sequence channel of integers",
@@ -117,7 +121,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
     out->fd = fd;
 
     /* Use random access if only some packs are needed. */
-    if (conf->range_given || conf->quick)
+    if (conf->range_given || conf->quick || conf->find.n > 0)
         result = packs_open_file(&packs_in, fd, &err);
     /* A damaged LENGTHS is detected when the records are read. */
     if (((conf->histogram && conf->group == NULL) || conf->quick) &&
@@ -129,6 +133,11 @@ static int stat_file(const packstat_conf *conf, const char *name,
                              &err);
     if (result != PS_OK)
         faults_fatal(&f, &err);
+    else if (tokens != NULL && conf->find.n > 0)
+        f.status = message_usage("--find needs packs: %s has token records",
+                                 files_input_name(name));
+    else if (conf->find.n > 0)
+        packs_find(conf, &packs_in, &f);
     else if (tokens == NULL)
         packs_stat(conf, &packs_in, out, &f);
     else
@@ -175,6 +184,12 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("--by is for a summary or --json: it cannot be "
                              "combined with --histogram, --quick or --verify");
 
+    if (conf->find.n > 0 &&
+        (conf->histogram || conf->quick || conf->verify || conf->range_given ||
+         conf->by != NULL))
+        return message_usage("--find prints only where sequences are: it can "
+                             "be combined with --json, but not with "
+                             "--histogram, --quick, --verify, --range or --by");
     if (conf->align != 0 && conf->group == NULL)
         return message_usage("--align needs --group");
     if (conf->group != NULL && !conf->histogram)
@@ -195,6 +210,20 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("only one of packs, --against and --rejects "
                              "can be stdin");
     return STATUS_OK;
+}
+
+/* Reports the sequences that were in no file.  Returns an exit status. */
+static int check_found(const id_set *ids)
+{
+    int status = STATUS_OK;
+
+    for (size_t i = 0; i < ids->n; i++)
+        if (!ids->found[i]) {
+            message_error("--find=%" PRIu64 ": no pack has this sequence",
+                          ids->ids[i]);
+            status = STATUS_DATA;
+        }
+    return status;
 }
 
 /* Processes all files.  Returns the worst exit status. */
@@ -225,6 +254,8 @@ static int run(const packstat_conf *conf, int argc, char **argv, int first)
             printf("%" PRIu32 " %" PRIu64 "\n", ps_histogram_length(h, i),
                    ps_histogram_count(h, i));
     }
+    if (status == STATUS_OK)
+        status = check_found(&conf->find);
     if (!files_close_stdout())
         status = faults_worse(status, STATUS_FAILURE);
     histogram_free(&out.lengths);
@@ -248,6 +279,7 @@ int main(int argc, char **argv)
         if (status == STATUS_OK)
             status = run(&conf, argc, argv, first);
     }
+    ids_free(&conf.find);
     free(conf.against.names);
     free(conf.rejects.names);
     return status;

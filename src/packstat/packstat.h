@@ -7,6 +7,7 @@
  *
  *   packs.c      a pack stream: reads it, prints JSON, "OK" or a summary
  *   tokens.c     token records: reads them, prints JSON, "OK" or a summary
+ *   find.c       --find: where sequences are
  *   channels.c   targets of a loss, and sequences by value of a channel
  *   figures.c    histograms and correlations, collected while reading
  *   summary.c    text for humans: labelled lines, histograms as bars
@@ -26,6 +27,7 @@
 
 #include <stdbool.h>
 
+#include "cli/ids.h"
 #include "cli/range.h"
 #include "files/packs.h"
 #include "packstat/faults.h"
@@ -44,6 +46,7 @@ typedef struct packstat_conf {
     /* print only "length count" lines, for all files together */
     bool histogram;
     bool verify;      /* check everything */
+    id_set find;      /* print only where these sequences are; empty: no */
     bool quick;       /* header and totals only; files are not read */
     bool quiet;       /* no progress line, no "OK" */
     const char *by;   /* count by value of this channel; NULL: none */
@@ -78,5 +81,11 @@ void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f);
 void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
                  const ps_histogram *lengths, packstat_output *out, faults *f);
+
+/*
+ * Prints where the sequences of --find are, and marks them as found.  A regular
+ * file is read only where its index requires it.
+ */
+void packs_find(const packstat_conf *conf, packs *input, faults *f);
 
 #endif

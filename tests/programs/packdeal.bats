@@ -275,7 +275,7 @@ depths() {
     done
     for option in --steps --rank=1 '--list --rank=1' -or%d; do
         # shellcheck disable=SC2086 # options
-        refused 64 'packdeal: --json needs --list and cannot be combined with --rank' \
+        refused 64 'packdeal: --json needs --list without --rank' \
             packdeal -n 4 -b 3 --json $option x.pks
     done
 }
