@@ -148,6 +148,17 @@ pack_yield read_pack_file(const unsigned char *data, size_t n)
         else
             y.result = result;
     }
+    for (uint64_t id = 0; id < MAX_PACKS; id += id / 2 + 1) {
+        ps_location *locations;
+        uint32_t n_found;
+
+        (void)told(ps_pack_file_locate(file, 0, id, &locations, &n_found,
+                                       &err), &err);
+        must((locations == NULL) == (n_found == 0));
+        for (uint32_t k = 0; k < n_found; k++)
+            must(locations[k].piece.id == id);
+        free(locations);
+    }
     ps_pack_file_free(file);
     return y;
 }

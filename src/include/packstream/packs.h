@@ -354,9 +354,10 @@ typedef struct ps_location {
  * frees with free(), or to NULL and 0 if no pack of this stream contains the
  * sequence.  The packs found are verified.
  *
- * The index limits the search to a few blocks.  All earlier packs are searched,
- * without their rows, if the sequence or one of its pieces is missing.
- * Shuffled shares have no watermarks, so all their packs are searched.
+ * The index limits the search to a few blocks.  If the sequence or one of its
+ * pieces is missing there, these blocks are verified, except in a share, and
+ * all earlier packs are searched, without their rows or checksums.  Shuffled
+ * shares have no watermarks, so all their packs are searched.
  * PS_OK, PS_ERR_ARGUMENT (no such stream), and the failures of
  * ps_pack_file_read.
  */

@@ -77,6 +77,21 @@ static ps_result search_packs(search *s, uint64_t first, uint64_t end,
     return r;
 }
 
+/*
+ * Verifies the packs `first` to `end` - 1.  A damaged id would make a search
+ * fail.
+ */
+static ps_result verify_packs(ps_pack_file *f, uint64_t first, uint64_t end,
+                              ps_error *err)
+{
+    ps_result r = PS_OK;
+    ps_pack pack;
+
+    for (uint64_t i = first; r == PS_OK && i < end; i++)
+        r = ps_pack_file_read(f, i, &pack, err);
+    return r;
+}
+
 /* Orders locations by pack and slot. */
 static int compare(const void *a, const void *b)
 {
@@ -110,6 +125,9 @@ ps_result ps_pack_file_locate(ps_pack_file *f, uint32_t stream, uint64_t id,
         r = ps_pack_file_marked(f, stream, id + 1, &unused, &end, err);
     if (r == PS_OK)
         r = search_packs(&s, first, end, err);
+    /* Shares lack sequences, and shuffled shares would be read completely. */
+    if (r == PS_OK && s.missing > 0 && !info.share)
+        r = verify_packs(f, first, end, err);
     if (r == PS_OK)
         r = search_packs(&s, begin, first < end ? first : end, err);
     if (r != PS_OK) {

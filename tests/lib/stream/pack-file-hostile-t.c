@@ -34,6 +34,24 @@ static bool is_of_pack(const bytes *b, const unsigned char *byte, size_t i)
                      n_seq * get_u32(b->data + 184));
 }
 
+/* A damaged sequence is not found in the wrong pack, and never just missed. */
+static void check_location(ps_pack_file *file, const expected *e, uint64_t id,
+                           size_t bit)
+{
+    ps_location *locations;
+    uint32_t n;
+    ps_error err;
+    const ps_result r =
+        ps_pack_file_locate(file, 0, id, &locations, &n, &err);
+
+    if (r != PS_ERR_CORRUPT && (r != PS_OK || n == 0))
+        fail_msg("bit %zu: sequence %u", bit, (unsigned)id);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(ps_pack_piece(&e->info, &e->packs[locations[i].pack],
+                                       locations[i].slot).id, id);
+    free(locations);
+}
+
 /* With a bad bit in the header or END, nothing opens; in a pack, only that pack
    is lost.  Damage to a block's head loses no pack: the index has the same
    numbers. */
@@ -66,6 +84,9 @@ static void test_plain_every_bit(void **state)
                 (hit ? PS_ERR_CORRUPT : PS_OK))
                 fail_msg("bit %zu: pack %u", bit, (unsigned)i);
         }
+        for (uint64_t id = 0; r == PS_OK && id < e.totals.input_sequences;
+             id++)
+            check_location(file, &e, id, bit);
         ps_pack_file_free(file);
         assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
     }

@@ -404,6 +404,32 @@ static void test_file_shrinks_among_heads(void **state)
     try_shrunk(64 + 4 * (120 + 40) - 1);
 }
 
+/* Any allocation of a lookup can fail; the next lookup works again. */
+static void locate_without_memory(int fd, const expected *e)
+{
+    unsigned failures = 0;
+    ps_result r;
+
+    do {
+        ps_pack_file *file;
+        ps_location *locations;
+        uint32_t n;
+        ps_error err;
+
+        assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+        alloc_fail(failures + 1, false);
+        r = ps_pack_file_locate(file, 0, 7, &locations, &n, &err);
+        alloc_fail(0, false);
+        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
+        assert_true(r == PS_OK || locations == NULL);
+        free(locations);
+        check_location(file, e, 0, 7);
+        ps_pack_file_free(file);
+        failures += r != PS_OK;
+    } while (r != PS_OK);
+    assert_true(failures >= 3);
+}
+
 static void try_without_memory(int fd, const expected *e)
 {
     const size_t before = alloc_so_far().blocks;
@@ -431,6 +457,7 @@ static void test_without_memory(void **state)
     int fd = open_bytes(&plain);
 
     try_without_memory(fd, &e);
+    locate_without_memory(fd, &e);
     (void)close(fd);
     fd = open_bytes(&packed);
     try_without_memory(fd, &e);
