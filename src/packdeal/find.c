@@ -116,9 +116,10 @@ static void fail(lookup *l, const input_file *file, const ps_error *err)
 
 /*
  * Prints a sequence of a pack, given its number over all files and its slot.
- * Its step is one of the steps of the window at its position.
+ * Its step is one of the steps of the window at its position.  Returns false if
+ * --last=drop omits the pack, or after a failure, which has been reported.
  */
-static void print_pack(lookup *l, uint64_t all, uint32_t slot)
+static bool print_pack(lookup *l, uint64_t all, uint32_t slot)
 {
     conf *c = &l->conf;
     input *in = &l->in;
@@ -126,15 +127,12 @@ static void print_pack(lookup *l, uint64_t all, uint32_t slot)
     const uint64_t place =
         c->seed_given ? ps_shuffled_place(in->n_packs, c->seed, c->epoch, all)
                       : all;
-    bool found = false;
+    bool found;
+    bool printed = false;
     batch b;
 
-    if (c->last == CONF_DROP && place / whole == in->n_packs / whole) {
-        message_error("pack %" PRIu64 " is in no step: --last=drop omits it",
-                      all);
-        l->status = STATUS_DATA;
-        return;
-    }
+    if (c->last == CONF_DROP && place / whole == in->n_packs / whole)
+        return false;
     c->start = place / whole - place / whole % c->window;
     in->number = 0;
     found = !batch_open(&b, c, true);
@@ -143,11 +141,13 @@ static void print_pack(lookup *l, uint64_t all, uint32_t slot)
             if (b.packs[i].all != all)
                 continue;
             found = true;
-            if (input_read(in, &b.packs[i]))
+            printed = input_read(in, &b.packs[i]);
+            if (printed)
                 print_sequence(l, b.steps - 1, b.ranks[i], &b.packs[i], slot);
         }
     l->status = b.status;
     batch_close(&b);
+    return printed;
 }
 
 /* Finds the file and the stream of an id that is counted over all streams. */
@@ -189,10 +189,10 @@ static void find_id(lookup *l, uint64_t id, bool *found)
         fail(l, file, &err);
         return;
     }
-    *found = n > 0;
     for (uint32_t i = 0; i < n && l->status == STATUS_OK &&
                          l->in.status == STATUS_OK; i++)
-        print_pack(l, file->first + locations[i].pack, locations[i].slot);
+        if (print_pack(l, file->first + locations[i].pack, locations[i].slot))
+            *found = true;
     free(locations);
 }
 
@@ -209,8 +209,11 @@ static void find_ids(lookup *l)
         return;
     for (size_t i = 0; i < wanted->n; i++)
         if (!wanted->found[i]) {
-            message_error("--find-id=%" PRIu64 ": no step has this sequence",
-                          wanted->ids[i]);
+            message_error("--find-id=%" PRIu64 ": no step has this sequence%s",
+                          wanted->ids[i],
+                          l->conf.last == CONF_DROP
+                              ? ", or --last=drop omits its pack"
+                              : "");
             l->status = STATUS_DATA;
         }
 }
