@@ -253,6 +253,11 @@ ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
     return r;
 }
 
+void psn_free(void *array)
+{
+    free(array);
+}
+
 ps_result psn_open(ps_pack_file **file, uint64_t size, psn_fetch_hook *fetch,
                    void *context, ps_error *err)
 {

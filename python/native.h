@@ -142,6 +142,9 @@ ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
                     const uint64_t *numbers, uint64_t n, uint64_t *costs,
                     uint64_t *done, ps_error *err);
 
+/* Frees an array that the library allocated, or NULL. */
+void psn_free(void *array);
+
 /*
  * Concatenates n runs of elements.  Run i consists of lengths[i] elements of
  * array which[i], from index starts[i] on.

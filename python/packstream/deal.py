@@ -111,35 +111,63 @@ class Deal:
         for i in range(start, steps):
             yield self._step(i, epoch)
 
-    def step(self, i: int) -> List[int]:
-        """Returns the numbers of step i (from 0) of the epoch."""
+    def step(self, i: int, rank: Optional[int] = None) -> List[int]:
+        """Returns the numbers of step i (from 0) of the epoch, for this rank
+        or for another rank."""
         if i < 0:
             raise IndexError("there is no step %d" % i)
-        return self._step(i, self.epoch)
+        if rank is not None and not 0 <= index(rank) < self.ranks:
+            raise IndexError("there is no rank %d" % rank)
+        numbers, whose = self._assign(i, self.epoch, True)
+        return numbers[whose == (self.rank if rank is None else
+                                 rank)].tolist()
+
+    def find(self, pack: int) -> Optional[Tuple[int, int]]:
+        """Returns the step and the rank that get a pack in this epoch, or None
+        if drop_last omits it.  With packs.find, this gives the step that
+        trains on a sequence:
+
+            [deal.find(at.pack) for at in packs.find(id)]"""
+        count, most = len(self.packs), self.size * self.ranks
+        pack, = self.packs.numbers([pack]).tolist()
+        place = pack if self.shuffle is None else lib.ps_shuffled_place(
+            count, self.shuffle, self.epoch, pack)
+        step = place // most
+        if self.drop_last and step == count // most:
+            return None
+        numbers, whose = self._assign(step, self.epoch, True)
+        return step, int(whose[numbers == pack][0])
 
     def _step(self, i: int, epoch: int) -> List[int]:
+        numbers, whose = self._assign(i, epoch, False)
+        return numbers[whose == self.rank].tolist()
+
+    def _assign(self, i: int, epoch: int, single: bool
+                ) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns the numbers of a global batch, and the rank of each.  If
+        `single` is set, other steps are not needed."""
         most, count = self.size * self.ranks, len(self.packs)
         first, end = min(i * most, count), min((i + 1) * most, count)
         numbers = np.arange(first, end) if self.shuffle is None \
             else shuffled(count, self.shuffle, epoch, first, end)
         size = -(-len(numbers) // self.ranks)
         if size == 0:
-            return []
+            return numbers, numbers
         # Missing packs have cost 0.
         costs = np.zeros(size * self.ranks, np.uint64)
-        costs[:len(numbers)] = self._costs_of(numbers)
+        costs[:len(numbers)] = self._costs_of(numbers, single)
         whose = np.empty(len(costs), np.uint32)
         err = new_error()
         check(lib.ps_deal_make(self._dealer(size),
                                ffi.from_buffer("uint64_t[]", costs),
                                ffi.from_buffer("uint32_t[]", whose), err), err)
-        return numbers[whose[:len(numbers)] == self.rank].tolist()
+        return numbers, whose[:len(numbers)]
 
-    def _costs_of(self, numbers: np.ndarray) -> np.ndarray:
+    def _costs_of(self, numbers: np.ndarray, single: bool) -> np.ndarray:
         """Returns costs.  Reading heads in file order is fast, but each
         shuffled pack would need a file access, or a frame of a compressed
-        file."""
-        if self.shuffle is None:
+        file; for a single step, this is faster than reading all heads."""
+        if self.shuffle is None or (single and self._costs is None):
             return self.packs.costs(numbers, *self.cost)
         if self._costs is None:
             self._costs = self.packs.costs(np.arange(len(self.packs)),

@@ -13,8 +13,9 @@ import os
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from operator import index
 from typing import (Any, BinaryIO, Callable, Dict, Iterator, List, Mapping,
-                    Optional, Sequence, Set, Tuple, Union)
+                    NamedTuple, Optional, Sequence, Set, Tuple, Union)
 
 import numpy as np
 
@@ -28,6 +29,24 @@ Path = Union[str, os.PathLike]
 AHEAD = 8               # number of runs fetched in advance
 REQUEST_BYTES = 1 << 18  # bytes transferred in the latency of a request
 COSTS_AT_ONCE = 1 << 16  # packs whose costs are read at a time
+
+
+class Location(NamedTuple):
+    """Where a sequence, or a piece of a split sequence, is.  packs[pack] has
+    it at `slot`, from position `start` on; `pack` counts over all files.
+    `offset` is the number of tokens of the sequence before this piece, and
+    `length` the length of the whole sequence.  Ids restart in each `stream` of
+    a `file`."""
+
+    id: int
+    stream: int
+    pack: int
+    slot: int
+    start: int
+    tokens: int
+    offset: int
+    length: int
+    file: str
 
 
 class File:
@@ -152,13 +171,38 @@ class File:
             ffi.from_buffer("uint64_t[]", costs), *which[2:]))
         return costs
 
-    def _for_each(self, numbers: np.ndarray,
-                  call: Callable[..., int]) -> None:
-        """Calls a function of native.h for packs with these numbers."""
+    def find(self, sequence: int) -> List[Location]:
+        """Finds a sequence in each stream, by its id."""
+        handle, lock = self._handle()
+        err, found, n = new_error(), ffi.new("ps_location **"), \
+            ffi.new("uint32_t *")
+        locations = []
+        for stream in range(lib.ps_pack_file_streams(handle)):
+            with lock:
+                if self.remote is not None:
+                    self.remote.failure = None
+                result = lib.ps_pack_file_locate(handle, stream, sequence,
+                                                 found, n, err)
+            self._check(result, err, self.path)
+            for at in ffi.unpack(found[0], n[0]) if n[0] else ():
+                piece = at.piece
+                locations.append(Location(
+                    piece.id, stream, at.pack, at.slot, piece.begin,
+                    piece.n_tok, piece.seq_off, piece.seq_len, self.path))
+            lib.psn_free(found[0])
+        return locations
+
+    def _handle(self) -> Tuple[Any, Any]:
+        """Returns the handle of this process, and its lock."""
         opened = self._opened       # read once: other threads may set it
         if opened[0] != os.getpid():
             opened = self._opened = self._open_again()
-        _, handle, lock = opened
+        return opened[1:]
+
+    def _for_each(self, numbers: np.ndarray,
+                  call: Callable[..., int]) -> None:
+        """Calls a function of native.h for packs with these numbers."""
+        handle, lock = self._handle()
         done, err = ffi.new("uint64_t *"), new_error()
         with lock:
             if self.remote is not None:
@@ -252,6 +296,18 @@ class PackFiles(Packs):
             self.numbers(numbers),
             lambda file, which: file.costs(which, (tokens, squares)))
         return np.concatenate(parts)[np.argsort(np.concatenate(places))]
+
+    def find(self, sequence: int) -> List[Location]:
+        """Returns where the sequence with this id is: one Location, or one for
+        each piece of a split sequence, in each stream of each file.  The index
+        of the file limits the search to a few blocks.  An id that is in no
+        pack gives an empty list, after reading the sequence rows of all packs
+        before its place in the file."""
+        if not 0 <= index(sequence) < 2**64:
+            raise ValueError("the id is %d, not from 0 to 2^64 - 1" % sequence)
+        return [at._replace(pack=at.pack + end - file.packs)
+                for file, end in zip(self.files, self.ends)
+                for at in file.find(index(sequence))]
 
     def numbers(self, numbers: Any) -> np.ndarray:
         """Checks numbers of packs, and converts negative numbers."""

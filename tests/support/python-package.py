@@ -13,6 +13,7 @@ SPDX-License-Identifier: MIT
 import gc
 import io
 import itertools
+import json
 import os
 import pickle
 import random
@@ -626,6 +627,90 @@ def balance_refused():
             raise AssertionError(given)
 
 
+def lookups(plain, compressed):
+    """A run records the ids of each step of each rank, with the Deal and with
+    the shares of packdeal; packdeal --find, Deal.step and both lookups by id
+    return the same."""
+    packs = packstream.open([plain, compressed])
+    first_ids = [0, packstat_of(plain)["input_sequences"]]
+    for epoch, seed, last in itertools.product(
+            (0, 2), (None, 5), ("short", "drop", "pad")):
+        if epoch and seed is None:
+            continue
+        options = ["-n3", "-b4", "--hidden=8", "--last=" + last] + (
+            [] if seed is None else ["--seed=%d" % seed, "--epoch=%d" % epoch])
+        deals = [packstream.Deal(packs, 4, rank, 3, hidden=8, shuffle=seed,
+                                 drop_last=last == "drop")
+                 for rank in range(3)]
+        run = []                # (step, rank, pack, slot, id) in order
+        for deal in deals:
+            deal.set_epoch(epoch)
+        for step, all_ranks in enumerate(
+                itertools.zip_longest(*deals, fillvalue=[])):
+            for rank, numbers in enumerate(all_ranks):
+                assert numbers == deals[0].step(step, rank)
+                for number in numbers:
+                    assert deals[1].find(number) == (step, rank)
+                    raised = first_ids[number >= packs.ends[0]]
+                    run += [(step, rank, number, slot, int(row["seq_id"]) +
+                             raised) for slot, row in
+                            enumerate(packs[number].sequences)]
+        check_finds(run, options, [plain, compressed], packs, deals[0])
+        check_shares(run, options, [plain, compressed],
+                     0 if seed is not None else first_ids[1])
+
+
+def packstat_of(path):
+    told = subprocess.run(["packstat", "--json", "--quick", path], check=True,
+                          stdout=subprocess.PIPE)
+    return json.loads(told.stdout)
+
+
+def found_by(options, paths):
+    """The output of packdeal, as tuples like those of a run."""
+    told = subprocess.run(["packdeal", *options, "--json", *paths],
+                          check=True, stdout=subprocess.PIPE)
+    found = [json.loads(line) for line in told.stdout.splitlines()]
+    return [tuple(one[key] for key in ("step", "rank", "pack", "slot", "id"))
+            for one in found]
+
+
+def check_finds(run, options, paths, packs, deal):
+    for step in range(run[-1][0] + 1):
+        assert found_by(options + ["--find=%d" % step], paths) == \
+            [one for one in run if one[0] == step]
+    ids = sorted({one[4] for one in run})[::97] + [run[0][4], run[-1][4]]
+    wanted = [one for one in run if one[4] in ids]
+    assert sorted(found_by(options + ["--find-id=%s" %
+                                      ",".join(map(str, ids))], paths)) == \
+        sorted(wanted)
+    # packs.find, with the ids of the streams
+    for step, rank, pack, slot, _ in wanted:
+        number = int(packs[pack].sequences["seq_id"][slot])
+        at, = [at for at in packs.find(number)
+               if (at.pack, at.slot) == (pack, slot)]
+        assert at.id == number and deal.find(at.pack) == (step, rank)
+        row = packs[pack].sequences[slot]
+        assert (at.start, at.tokens) == (row["seq_start"], row["seq_tok"])
+
+
+def check_shares(run, options, paths, restart):
+    """The shares of a deal have these ids, in this order.  Unless they are
+    shuffled, ids restart at `restart`, where the second file begins."""
+    for rank in range(3):
+        if "--last=pad" in options and len({one[1] for one in run
+                                            if one[0] == run[-1][0]}) < 3:
+            return
+        subprocess.run(["packdeal", *options, "--rank=%d" % rank, "-oshare",
+                        *paths], check=True)
+        share = packstream.open("share")
+        ids = [int(row["seq_id"]) for i in range(len(share))
+               for row in share[i].sequences]
+        raised = [one[4] for one in run if one[1] == rank]
+        assert ids == [one - restart * (restart > 0 and one >= restart)
+                       for one in raised]
+
+
 def deals_of_all_sizes(plain):
     """Up to as many ranks as packs, and beyond: each pack is used once, and
     all ranks make equally many steps, except ranks beyond the packs left."""
@@ -680,6 +765,11 @@ def deals_refused(plain):
     raises(ValueError, "epoch is -1", deal.set_epoch, -1)
     raises(TypeError, "integer", deal.set_epoch, 0, 1.5)
     raises(IndexError, "no step -1", deal.step, -1)
+    raises(IndexError, "no rank 1", deal.step, 0, 1)
+    raises(IndexError, "no pack", deal.find, len(packs))
+    raises(ValueError, "the id is -1", packs.find, -1)
+    raises(ValueError, "the id is", packs.find, 2**64)
+    assert packs.find(2**64 - 1) == []
     raises(packstream.PackError, "64 bits",
            packstream.Deal(packs, 1, 0, 1, cost=(2**63, 2**63)).step, 0)
 

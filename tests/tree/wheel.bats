@@ -188,6 +188,15 @@ print(packstream.__version__)'
     check balance_refused
 }
 
+@test "lookups return what a run recorded" {
+    some a 1 300
+    some z 2 400 --zstd
+    check lookups a.pks z.pks
+    some a 1 120 --overlong=split -L 20
+    some z 2 80 --overlong=split -L 20
+    check lookups a.pks z.pks
+}
+
 @test "packs of files in any order: plain, compressed, joined, several" {
     some a 1 80
     some b 2 50
