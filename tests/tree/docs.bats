@@ -148,6 +148,11 @@ python3_is() {
     run_sections groups.md 0 9
 }
 
+@test "the documents of a step" {
+    skip_without python3
+    run_sections lookups.md 0 9
+}
+
 @test "budgets" {
     skip_without python3
     run_sections budgets.md 0 9
