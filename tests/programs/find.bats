@@ -157,10 +157,11 @@ omits its pack" packdeal -n $((packs - 1)) -b 1 --last=drop --find-id="$id" \
     bad_option '--skip: --list writes no shares' "${deal[@]}" --list --skip=ids
     bad_option '--json needs --list without --rank, or --find or --find-id' \
         "${deal[@]}" --json --rank=1
-    for ids in '' x 1, ,1 1,,2 -1 1k 18446744073709551616; do
+    for ids in '' x '1,' ,1 1,,2 -1 1k 18446744073709551616; do
         bad_option "--find-id=$ids: must be an id, or ids separated by commas" \
             "${deal[@]}" --find-id=$ids
     done
+    # shellcheck disable=SC2034
     operands=()
     bad_option '--skip and the packs cannot both be stdin' "${deal[@]}" \
         -o r%d --skip=-
@@ -249,8 +250,8 @@ skips() {
     [ "$(support find.py skipped ids r%d 3 s%d)" = "$n" ]
     packstat -q --verify s0 s1 s2
     # The changed packs are named, and are those of --find-id.
-    sed -n 's/.*step \([0-9]*\), rank \([0-9]*\), pack \([0-9]*\):.*/\1 \2 \3/p' \
-        said | sort >named
+    grep -F ', pack ' said | tr -cd '0-9 \n' | awk '{ print $1, $2, $3 }' |
+        sort >named
     "${deal[@]}" --find-id="$(paste -sd , ids)" "$@" |
         cut -d ' ' -f 1,2,5 | sort -u | cmp - named
     for rank in 0 1 2; do
@@ -268,7 +269,7 @@ skips() {
     skips 6 --window=3 --last=drop -- a.pks
     packdeal -n 3 -b 2 --rank=0 --skip=- -q a.pks <ids | cmp - <(
         packdeal -n 3 -b 2 --rank=0 --skip=ids -q a.pks)
-    cat a.pks | packdeal -n 3 -b 2 -q --skip=ids -o t%d
+    packdeal -n 3 -b 2 -q --skip=ids -o t%d < <(cat a.pks)
     packdeal -n 3 -b 2 -q --skip=ids -o r%d a.pks
     for rank in 0 1 2; do
         cmp t$rank r$rank
@@ -318,6 +319,7 @@ skips() {
     packdeal -n 3 -b 2 --skip=ids -o r%d a.pks 2>said
     tail -n 1 said | grep -Fx 'packdeal: omitted 1 of the 2 sequences in '\
 'ids, from 1 packs'
+    # shellcheck disable=SC2034
     speaker='packdeal: '
     for line in x 1,2 -3 18446744073709551616 ' 4' 4k; do
         printf '3\n%s\n' "$line" >ids

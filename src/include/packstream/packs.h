@@ -350,9 +350,9 @@ typedef struct ps_location {
 
 /*
  * Finds sequence `id` of stream `stream`, counted from 0, or all of its pieces.
- * Sets *locations to an array of *n locations in ascending order, which the caller
- * frees with free(), or to NULL and 0 if no pack of this stream contains the
- * sequence.  The packs found are verified.
+ * Sets *locations to an array of *n locations in ascending order, which the
+ * caller frees with free(), or to NULL and 0 if no pack of this stream contains
+ * the sequence.  The packs found are verified.
  *
  * The index limits the search to a few blocks.  If the sequence or one of its
  * pieces is missing there, these blocks are verified, except in a share, and

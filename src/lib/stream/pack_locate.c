@@ -104,7 +104,8 @@ static int compare(const void *a, const void *b)
 }
 
 ps_result ps_pack_file_locate(ps_pack_file *f, uint32_t stream, uint64_t id,
-                              ps_location **locations, uint32_t *n, ps_error *err)
+                              ps_location **locations, uint32_t *n,
+                              ps_error *err)
 {
     search s = {.file = f, .id = id, .missing = UINT64_MAX};
     uint64_t begin, first, end, unused;
