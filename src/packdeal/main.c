@@ -45,12 +45,13 @@ int main(int argc, char **argv)
     files_init();
     message_init(argv[0]);
     outcome = option_parse(&conf_program, argc, argv, &c, &first);
-    if (outcome != OPTION_RUN)
-        return option_status(outcome);
-    c.names = option_files(argc, argv, first, &c.n_names);
-    if (c.output != NULL && strcmp(c.output, "-") == 0)
-        c.output = NULL;
-    status = run(&c);
+    status = option_status(outcome);
+    if (outcome == OPTION_RUN) {
+        c.names = option_files(argc, argv, first, &c.n_names);
+        if (c.output != NULL && strcmp(c.output, "-") == 0)
+            c.output = NULL;
+        status = run(&c);
+    }
     ids_free(&c.wanted);
     return status;
 }
