@@ -118,6 +118,17 @@ const unsigned char *packs_values(const ps_pack_info *info,
            begin * ps_channel_bytes(&field->channel);
 }
 
+uint64_t packs_places(const ps_pack_info *info, const ps_field *field)
+{
+    uint32_t k = 0;
+
+    if (field->channel.kind != PS_LIST)
+        return field->channel.kind == PS_PER_TOKEN ? info->capacity : 1;
+    while (info->budgets[k].channel != field->source)
+        k++;
+    return info->budgets[k].limit;
+}
+
 void packs_close(packs *p)
 {
     ps_pack_reader_free(p->reader);

@@ -67,6 +67,12 @@ const unsigned char *packs_values(const ps_pack_info *info,
                                   const ps_pack *pack, const ps_field *field,
                                   uint32_t i, uint32_t begin);
 
+/*
+ * Elements of `field` in a row, or in a sequence row: those of a list are its
+ * budget.
+ */
+uint64_t packs_places(const ps_pack_info *info, const ps_field *field);
+
 /* Frees everything; does not close the descriptor. */
 void packs_close(packs *p);
 

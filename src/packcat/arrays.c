@@ -190,18 +190,19 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
     add(&t, "{'descr': [");
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *field = &info->fields[i];
+        const uint32_t places = (uint32_t)packs_places(info, field);
 
         if (field->channel.kind == PS_PER_SEQUENCE)
             continue;
         if (field->offset > end)
             add(&t, GAP, field->offset - end);
         add(&t, "('%s', '%s', (%" PRIu32 ",", field->channel.name,
-            ps_type_numpy(field->channel.type), info->capacity);
+            ps_type_numpy(field->channel.type), places);
         if (field->channel.count > 0)
             add(&t, " %" PRIu32, field->channel.count);
         add(&t, ")), ");
         end = field->offset +
-              info->capacity * (uint32_t)ps_channel_bytes(&field->channel);
+              places * (uint32_t)ps_channel_bytes(&field->channel);
     }
     if (info->row_bytes > end)
         add(&t, GAP, info->row_bytes - end);

@@ -140,8 +140,16 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
         ps_channel_type(&f->channel, types[0]);
         ps_channel_type(&g->channel, types[1]);
         if (strcmp(f->channel.name, g->channel.name) == 0 &&
-            strcmp(types[0], types[1]) == 0 && f->offset == g->offset)
-            continue;
+            strcmp(types[0], types[1]) == 0 && f->offset == g->offset) {
+            const uint64_t places[2] = {packs_places(a, f), packs_places(b, g)};
+
+            if (places[0] == places[1])
+                continue;
+            (void)snprintf(text, MISMATCH_BYTES,
+                           "'%s' has a budget of %" PRIu64 ", not %" PRIu64,
+                           f->channel.name, places[0], places[1]);
+            return true;
+        }
         (void)snprintf(text, MISMATCH_BYTES,
                        "field %" PRIu32 " is '%s', %s at byte %" PRIu32
                        ", not '%s', %s at %" PRIu32,

@@ -71,6 +71,32 @@ pairs() {
         grep -F '"edges":[[[0,1],[1,0]],[]]' out
 }
 
+@test "an npy file has lists of the budget's length" {
+    skip_without_numpy
+    pairs 200 | tokcat -q --from=jsonl --channel=encoder_ids:u16[] \
+        --channel=edges:u8[2][]:9 >x.tok
+    packstream -L 64 --budget=encoder_ids:100 --budget=edges:31 -o x.pks x.tok
+    packstream -L 64 --budget=encoder_ids:100 --budget=edges:32 -o y.pks x.tok
+    packcat --to=npy -o x.npy x.pks
+    "$PYTHON_NUMPY" - x.npy x.pks <<'EOF'
+import ast, sys
+import numpy as np
+
+raw = open(sys.argv[2], "rb").read()
+literal = raw[2048:4088].decode("ascii").partition("\n")[0]
+dtype = np.dtype(ast.literal_eval(literal))
+n, = np.frombuffer(raw, "<u4", 1, 4096 + 8)
+found = np.load(sys.argv[1])
+assert found.dtype == dtype, found.dtype
+assert found["edges"].shape[1:] == (31, 2)
+assert found[:n].tobytes() == np.frombuffer(raw, dtype, n, 4160).tobytes()
+EOF
+    # Both have the same row size.
+    refused 65 "y.pks: cannot be joined to x.pks: 'edges' has a budget of 32,\
+ not 31" \
+        packcat --to=npy -o y.npy x.pks y.pks
+}
+
 @test "lists that are not as declared are refused" {
     local program=tokcat operands=(--from=jsonl x.jsonl)
     # says LINE MESSAGE OPTION...
