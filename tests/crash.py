@@ -60,6 +60,8 @@ JOBS = (
      False),
     ("packstream -L 256 -a bestfit -w 64 --order=input X", True),
     ("tokmix --state-every=300 --stop=longest 5=X 1=Y", False),
+    ("tokmix --state-every=300 --stop=repeat --stage=9k:1=Y 5=X 1=Y",
+     False),
     ("tokmix --state-every=400 --stop=repeat --channel=from 1=X 1=Y", True),
     ("tokshuf --state-every=150 -M 1Mi X Y", False),
     ("tokshuf --state-every=400 -M 64Ki --head-count=1500 --by-length=90 "

@@ -47,7 +47,8 @@ static int check(const checkpoint *c)
         XXH3_64bits(c->bytes, n - CHECKSUM_BYTES))
         return state_file_damaged(c->file.name);
     version = checkpoint_u64(c, 0);
-    if (version != form->version) {
+    if (version != form->version &&
+        (form->other_version == 0 || version != form->other_version)) {
         message_error("%s: the state has version %" PRIu64 ", but this program "
                       "reads version %" PRIu64 ": resume with the release that "
                       "saved it",

@@ -26,6 +26,7 @@ typedef struct checkpoint_form {
     const char *program; /* for messages */
     const char *magic;   /* 8 bytes */
     uint64_t version;
+    uint64_t other_version; /* also accepted; 0: none */
     size_t n;      /* numbers of the job, version included */
     size_t n_part; /* numbers of a part; 0: the job has no parts */
 } checkpoint_form;

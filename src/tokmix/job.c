@@ -7,6 +7,7 @@
 #include "tokmix/job.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +20,14 @@
 #include "files/sandbox.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
+#include "tokmix/stages.h"
 #include "tokmix/state.h"
 
 typedef struct job {
     const conf *conf;
     sources in;
     mix mix;
+    stages stages;
     uint32_t looked; /* index of the source being read, for messages */
     uint32_t last;   /* index of the source that ended the mix */
     file_set set;    /* empty with --state */
@@ -64,9 +67,10 @@ static bool open_all(job *j)
     ps_schema *s = &j->out.schema;
     ps_error err;
 
-    j->status = state_open(&j->state, c);
+    j->status = state_open(&j->state, c, &j->stages);
     if (j->status != STATUS_OK || !sources_open(&j->in, c))
         return false;
+    stages_begin(&j->stages, &j->mix);
 
     /* The output has the schema of the sources and the channel of --channel. */
     *s = j->in.schema;
@@ -104,7 +108,8 @@ static bool open_all(job *j)
         !sandbox_enter(NULL, 0, &j->state.saved.file.folder, 1))
         j->status = STATUS_FAILURE;
     if (j->status == STATUS_OK)
-        j->status = state_restore(&j->state, &j->in, &j->mix, s);
+        j->status =
+            state_restore(&j->state, &j->in, &j->mix, &j->stages, s);
     return j->status == STATUS_OK;
 }
 
@@ -114,18 +119,65 @@ static bool open_all(job *j)
 
 typedef enum turn {
     TURN_GOES_ON,
-    TURN_CHANGED, /* a source ended or restarted, so others may be due */
+    /* a source or a stage ended, so other sources may be due */
+    TURN_CHANGED,
     TURN_ENDS,    /* the mix is complete */
     TURN_FAILED
 } turn;
 
+/* Length of the current stage. */
+static uint64_t length_now(const job *j)
+{
+    return j->stages.lengths[j->stages.current];
+}
+
+/* True if all sources of the current stage have ended at least once. */
+static bool all_have_ended(const job *j)
+{
+    for (uint32_t i = 0; i < j->in.n; i++)
+        if (j->mix.sources[i].weight > 0 && !j->in.of[i].ended)
+            return false;
+    return true;
+}
+
+static void next_stage(job *j)
+{
+    stages_advance(&j->stages, &j->mix);
+    sources_begin_stage(&j->in);
+}
+
+/* Handles the end of a source that is due. */
+static turn end_source(job *j, uint32_t i)
+{
+    switch (j->conf->stop) {
+    case STOP_FIRST:
+        break;
+    case STOP_LONGEST:
+        if (mix_leave(&j->mix, i))
+            return TURN_CHANGED;
+        next_stage(j);
+        return stages_are_over(&j->stages) ? TURN_ENDS : TURN_CHANGED;
+    case STOP_REPEAT:
+        if (length_now(j) == CONF_ENDLESS && all_have_ended(j))
+            break;
+        return sources_repeat(&j->in, i) ? TURN_CHANGED : TURN_FAILED;
+    }
+    j->last = i;
+    return TURN_ENDS;
+}
+
 /* Reads the next sequence of every source that is due. */
 static turn look(job *j)
 {
+    if (stages_are_over(&j->stages))
+        return TURN_ENDS;
     for (uint32_t i = 0; i < j->in.n; i++) {
         if (!mix_is_due(&j->mix, i))
             continue;
         j->looked = i;
+        /* With --stop=longest, it may have ended in an earlier stage. */
+        if (j->in.of[i].ended && j->conf->stop != STOP_REPEAT)
+            return end_source(j, i);
         switch (sources_look(&j->in, i)) {
         case SOURCE_READY:
             j->mix.sources[i].next =
@@ -134,29 +186,16 @@ static turn look(job *j)
         case SOURCE_FAILED:
             return TURN_FAILED;
         case SOURCE_ENDED:
-            break;
+            return end_source(j, i);
         }
-
-        /* The source has ended. */
-        switch (j->conf->stop) {
-        case STOP_FIRST:
-            break;
-        case STOP_LONGEST:
-            return mix_leave(&j->mix, i) ? TURN_CHANGED : TURN_ENDS;
-        case STOP_REPEAT:
-            if (j->in.n_left == 0)
-                break;
-            return sources_repeat(&j->in, i) ? TURN_CHANGED : TURN_FAILED;
-        }
-        j->last = i;
-        return TURN_ENDS;
     }
     return TURN_GOES_ON;
 }
 
 static bool save(job *j, bool ended)
 {
-    j->status = state_save(&j->state, &j->out, &j->in, &j->mix, ended);
+    j->status = state_save(&j->state, &j->out, &j->in, &j->mix,
+                           &j->stages, ended);
     return j->status == STATUS_OK;
 }
 
@@ -190,6 +229,8 @@ static bool take(job *j)
 
     mix_take(&j->mix, i);
     sources_take(&j->in, i);
+    if (stages_take(&j->stages, i, next->n_tok))
+        next_stage(j);
     return !checkpoint_is_due(&j->state.saved, n) || save(j, false);
 }
 
@@ -206,7 +247,8 @@ static bool mix_all(job *j)
         signals_catch_stop();
     j->status = j->conf->state == NULL
                     ? records_start(&j->out)
-                    : state_start(&j->state, &j->out, &j->in, &j->mix);
+                    : state_start(&j->state, &j->out, &j->in, &j->mix,
+                                  &j->stages);
     if (j->status != STATUS_OK)
         return false;
     /* The hook needs the output, which was not open before. */
@@ -230,24 +272,90 @@ static bool mix_all(job *j)
  * Reporting
  */
 
-static void report(job *j)
+/* Reports the share of each source in a stage. */
+static void report_stage(const job *j, uint32_t stage, const char *prefix)
 {
-    const progress_figures *all = &j->out.figures;
-    const uint64_t n = j->conf->by_sequences ? all->sequences : all->tokens;
-    uint64_t weights = 0;
+    const uint64_t *weights = j->conf->stages[stage].weights;
+    const uint64_t n = stages_amount(&j->stages, stage);
+    uint64_t sum = 0;
 
     for (uint32_t i = 0; i < j->in.n; i++)
-        weights += j->conf->weights[i];
+        sum += weights[i];
     for (uint32_t i = 0; i < j->in.n; i++) {
-        const source *one = &j->in.of[i];
-        const uint64_t own =
-            j->conf->by_sequences ? one->sequences : one->tokens;
+        const stage_count *own = &stages_counts(&j->stages, stage)[i];
+        const uint64_t amount =
+            j->conf->by_sequences ? own->sequences : own->tokens;
 
-        message_note("%s: %" PRIu64 " sequences, %" PRIu64 " tokens, share "
-                     "%.4f of %.4f",
-                     files_input_name(one->name), one->sequences, one->tokens,
-                     n > 0 ? (double)own / (double)n : 0,
-                     (double)j->conf->weights[i] / (double)weights);
+        if (weights[i] > 0)
+            message_note("%s%s: %" PRIu64 " sequences, %" PRIu64 " tokens, "
+                         "share %.4f of %.4f",
+                         prefix, files_input_name(j->in.of[i].name),
+                         own->sequences, own->tokens,
+                         n > 0 ? (double)amount / (double)n : 0,
+                         (double)weights[i] / (double)sum);
+    }
+}
+
+static void report(const job *j)
+{
+    stage_count before = {0, 0};
+
+    if (j->conf->n_given == 0) {
+        report_stage(j, 0, "");
+        return;
+    }
+    for (uint32_t i = 0; i < j->conf->n_stages; i++) {
+        const stage_count *all = &j->stages.totals[i];
+        char prefix[24];
+
+        (void)snprintf(prefix, sizeof prefix, "stage %" PRIu32 ": ", i + 1);
+        message_note("%s%" PRIu64 " sequences, %" PRIu64 " tokens, starting "
+                     "after %" PRIu64 " sequences, %" PRIu64 " tokens",
+                     prefix, all->sequences, all->tokens, before.sequences,
+                     before.tokens);
+        report_stage(j, i, prefix);
+        before.sequences += all->sequences;
+        before.tokens += all->tokens;
+    }
+}
+
+/* Warns of the source that ended the mix, with --stop=first. */
+static void warn_ended(job *j)
+{
+    const char *name = files_input_name(j->in.of[j->last].name);
+    uint32_t n = 0;
+
+    if (length_now(j) != CONF_ENDLESS) {
+        message_warning("%s ended, which ends the mix in stage %" PRIu32 " of "
+                        "%" PRIu32 " after %" PRIu64 " of %" PRIu64 " %s (see "
+                        "--stop)",
+                        name, j->stages.current + 1, j->conf->n_stages,
+                        stages_amount(&j->stages, j->stages.current),
+                        length_now(j),
+                        j->conf->by_sequences ? "sequences" : "tokens");
+        return;
+    }
+    for (uint32_t i = 0; i < j->in.n; i++)
+        if (j->mix.sources[i].weight > 0)
+            n += sources_is_unread(&j->in, i);
+    if (n > 0)
+        message_warning("%s ended, which ends the mix: %" PRIu32 " other "
+                        "source%s not read to the end (see --stop)",
+                        name, n, n == 1 ? " was" : "s were");
+}
+
+/* Warns of stages whose sources ended first, with --stop=longest. */
+static void warn_short(const job *j)
+{
+    for (uint32_t i = 0; i < j->conf->n_stages; i++) {
+        const uint64_t amount = stages_amount(&j->stages, i);
+        const uint64_t length = j->stages.lengths[i];
+
+        if (length != CONF_ENDLESS && amount < length)
+            message_warning("all sources of stage %" PRIu32 " ended after "
+                            "%" PRIu64 " of %" PRIu64 " %s (see --stop)",
+                            i + 1, amount, length,
+                            j->conf->by_sequences ? "sequences" : "tokens");
     }
 }
 
@@ -259,7 +367,6 @@ static bool finish(job *j)
 {
     const conf *c = j->conf;
     const bool ended = j->stop == 0;
-    uint32_t n;
 
     if (ended)
         j->status = records_end(&j->out);
@@ -269,15 +376,12 @@ static bool finish(job *j)
     if (j->status == STATUS_OK && !file_set_publish(&j->set))
         j->status = STATUS_FAILURE;
 
-    /* With --stop=first, other sources may have sequences left. */
-    if (j->status != STATUS_OK || !ended || c->stop != STOP_FIRST || c->quiet)
+    if (j->status != STATUS_OK || !ended || c->quiet)
         return j->status == STATUS_OK;
-    n = sources_unread(&j->in);
-    if (n > 0)
-        message_warning("%s ended, which ends the mix: %" PRIu32 " other "
-                        "source%s not read to the end (see --stop)",
-                        files_input_name(j->in.of[j->last].name), n,
-                        n == 1 ? " was" : "s were");
+    if (c->stop == STOP_FIRST && !stages_are_over(&j->stages))
+        warn_ended(j);
+    else
+        warn_short(j);
     return true;
 }
 
@@ -287,9 +391,12 @@ int job_run(const conf *c, int *stop)
     mix_source *of = calloc(c->n, sizeof *of);
     bool done = false;
 
-    if (of == NULL)
+    if (of == NULL || !stages_open(&j.stages, c)) {
+        stages_close(&j.stages);
+        free(of);
         return message_memory();
-    mix_begin(&j.mix, of, c->weights, c->n);
+    }
+    j.mix.sources = of;
     if (open_all(&j)) {
         if (j.state.ended)
             j.status = state_finish_again(&j.state, &j.out);
@@ -305,6 +412,7 @@ int job_run(const conf *c, int *stop)
     file_set_free(&j.set);
     records_free(&j.out);
     sources_close(&j.in);
+    stages_close(&j.stages);
     free(of);
     return j.status != STATUS_OK ? j.status : j.in.status;
 }

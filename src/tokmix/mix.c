@@ -39,7 +39,8 @@ void mix_begin(mix *m, mix_source *sources, const uint64_t *weights,
 {
     *m = (mix){.sources = sources, .n = n};
     for (uint32_t i = 0; i < n; i++) {
-        sources[i] = (mix_source){.weight = weights[i]};
+        sources[i] =
+            (mix_source){.weight = weights[i], .left = weights[i] == 0};
         m->weight += weights[i];
     }
 }

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 typedef struct mix_source {
-    uint64_t weight; /* at least 1 */
+    uint64_t weight; /* 0: not in the mix */
     uint64_t taken;  /* amount taken so far, in tokens or sequences */
     /* size of the next sequence in the same unit; valid if due */
     uint64_t next;
@@ -39,7 +39,8 @@ typedef struct mix {
 } mix;
 
 /*
- * Starts a mix of `n` sources.  The sum of the weights must be below 2^63.
+ * Starts a mix of `n` sources.  The sum of the weights must be below 2^63, and
+ * one of them must be positive; a source with weight 0 is not in the mix.
  * `sources` is owned by the caller.
  */
 void mix_begin(mix *m, mix_source *sources, const uint64_t *weights,

@@ -84,7 +84,6 @@ bool sources_open(sources *s, const conf *c)
         if (!open_one(s, &s->of[s->n++], c))
             return false;
     }
-    s->n_left = s->n;
     return true;
 }
 
@@ -106,6 +105,10 @@ source_state sources_look(sources *s, uint32_t i)
     ps_error err = {.code = PS_OK};
     ps_result r;
 
+    if (one->at_end) {
+        one->at_end = false;
+        return SOURCE_ENDED;
+    }
     if (one->ready)
         return SOURCE_READY;
     position = ps_token_reader_mark(one->reader);
@@ -128,7 +131,6 @@ source_state sources_look(sources *s, uint32_t i)
         s->status = STATUS_DATA;
         return SOURCE_FAILED;
     }
-    s->n_left -= !one->ended;
     one->ended = true;
     if (!files_is(FILES_REGULAR, one->fd) ||
         !files_offset(one->fd, &one->bytes))
@@ -146,11 +148,20 @@ void sources_take(sources *s, uint32_t i)
     one->tokens += one->next.n_tok;
 }
 
+void sources_begin_stage(sources *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        s->of[i].at_end = s->of[i].repeats;
+}
+
 bool sources_repeat(sources *s, uint32_t i)
 {
     source *one = &s->of[i];
     ps_error err;
 
+    /* After `at_end`, it has already been restarted. */
+    if (one->repeats)
+        return true;
     if (lseek(one->fd, (off_t)one->start, SEEK_SET) == -1) {
         message_errno("%s", files_input_name(one->name));
         s->status = STATUS_FAILURE;
@@ -204,23 +215,18 @@ bool sources_check_size(sources *s, uint32_t i)
     return false;
 }
 
-uint32_t sources_unread(sources *s)
+bool sources_is_unread(sources *s, uint32_t i)
 {
-    uint32_t n = 0;
+    source *one = &s->of[i];
 
-    for (uint32_t i = 0; i < s->n; i++) {
-        source *one = &s->of[i];
-
-        /*
-         * Reading ahead in a file does not block, and an error there does not
-         * affect the output.
-         */
-        if (!one->ready && !one->ended && files_is(FILES_REGULAR, one->fd))
-            one->ended = ps_token_reader_next(one->reader, UINT32_MAX,
-                                              &one->next, NULL) == PS_END;
-        n += !one->ended;
-    }
-    return n;
+    /*
+     * Reading ahead in a file does not block, and an error there does not
+     * affect the output.
+     */
+    if (!one->ready && !one->ended && files_is(FILES_REGULAR, one->fd))
+        one->ended = ps_token_reader_next(one->reader, UINT32_MAX, &one->next,
+                                          NULL) == PS_END;
+    return !one->ended;
 }
 
 void sources_close(sources *s)

@@ -25,6 +25,8 @@ typedef struct source {
     bool begun;
     bool ended;         /* the stream has ended at least once */
     bool repeats;       /* no sequence has been read since the restart */
+    /* `repeats`, but the current stage has not seen that the source ended */
+    bool at_end;
     uint64_t sequences; /* number of sequences taken */
     uint64_t tokens;    /* tokens of the sequences taken */
     /* size of a regular file that has ended, in bytes, or PS_UNKNOWN */
@@ -40,7 +42,6 @@ typedef struct source {
 typedef struct sources {
     source *of;       /* owned */
     uint32_t n;       /* number of sources */
-    uint32_t n_left;  /* sources that have not ended yet */
     ps_schema schema; /* shared by all sources */
     /* STATUS_OK, or the status of a failure already reported */
     int status;
@@ -56,13 +57,21 @@ typedef enum source_state { SOURCE_READY, SOURCE_ENDED, SOURCE_FAILED }
     source_state;
 
 /*
- * Makes sure that the next sequence of source `i` has been read.  Returns
+ * Makes sure that the next sequence of source `i` has been read.  If the source
+ * has ended, it must be restarted before the next call.  Returns
  * SOURCE_FAILED, after a message, if the source or a hook failed.
  */
 source_state sources_look(sources *s, uint32_t i);
 
 /* Takes the sequence that is ready.  It stays valid until the next look. */
 void sources_take(sources *s, uint32_t i);
+
+/*
+ * Starts a stage.  A source that has been restarted, but not read since, ends
+ * in this stage once more.  Otherwise the stage would depend on whether the
+ * stage before had tried to read on.
+ */
+void sources_begin_stage(sources *s);
 
 /*
  * Restarts a source that has ended.  On failure, prints a message and returns
@@ -83,8 +92,8 @@ bool sources_resume(sources *s, uint32_t i);
  */
 bool sources_check_size(sources *s, uint32_t i);
 
-/* Number of sources that have, or may have, more sequences. */
-uint32_t sources_unread(sources *s);
+/* True if a source has, or may have, more sequences. */
+bool sources_is_unread(sources *s, uint32_t i);
 
 void sources_close(sources *s);
 

@@ -58,7 +58,7 @@ each() {
 packing=(raw pipes framed unzstd)
 busy=(rejects zstd3 threads state resume)
 other=(records restored unzip shares sequences verify jsonl stream repeated
-    kept converted parts sorted merged)
+    kept staged converted parts sorted merged)
 # Rarer scenarios, and those whose calls others also make.
 forms=(wide several stats shuffle prices zstd writer range share dealt look
     bytes ids mix shuffled npy llmc trl tfrecord megatron datatrove share_zstd

@@ -94,6 +94,7 @@ scenarios='
     mix        tokmix     1 tokens  out
     repeated   tokmix     1 tokens  out
     kept       tokmix     1 tokens  out
+    staged     tokmix     1 tokens  out
     converted  tokcat     1 tokens  out
     shuffled   tokshuf    1 tokens  out
     parts      tokshuf    1 tokens  r0 r1
@@ -218,6 +219,21 @@ run_kept() {
     keeping
 }
 again_kept() { keeping --resume; }
+
+# A mix in stages.
+staging() {
+    faulty tokmix -q --stop=repeat --state=state --state-every=200 -o out \
+        --stage=2k:'2=framed 3=few.tok' --stage=3k:1=few.tok "$@"
+}
+prepare_staged() {
+    tokmix --stop=repeat -o plain --stage=2k:'2=framed 3=few.tok' \
+        --stage=3k:1=few.tok
+}
+run_staged() {
+    rm -f state
+    staging
+}
+again_staged() { staging --resume; }
 
 # The same for tokcat.
 converting() {
