@@ -153,6 +153,10 @@ python3_is() {
     run_sections lookups.md 0 9
 }
 
+@test "mixtures in stages" {
+    run_sections mixing.md 0 9
+}
+
 @test "budgets" {
     skip_without python3
     run_sections budgets.md 0 9
