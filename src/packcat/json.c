@@ -10,6 +10,8 @@
  */
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/bytes.h"
 #include "packcat/elements.h"
@@ -65,23 +67,84 @@ void convert_jsonl(input *in, output *out)
  *
  * A pack is one row of its sequences, without padding or gaps; seq_lengths
  * lists their lengths.  A per-token channel is a list with one element per
- * token, a per-sequence channel a list with one element per sequence, and a
- * list channel a list of lists, one per sequence.
+ * token, a per-sequence channel a list with one element per sequence.  The lists
+ * of a list channel follow each other; NAME_lengths lists their lengths.
  */
+
+#define LENGTHS "_lengths"
 
 /* Prints the values of all sequences. */
 static void put_field(output *out, const ps_pack_info *info,
                       const ps_field *field, const ps_pack *pack)
 {
+    const char *separator = "[";
+
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const elements list = elements_in_pack(info, pack, field, i);
 
-        output_text(out, i == 0 ? "[" : ",");
-        output_text(out, field->channel.kind == PS_LIST ? "[" : "");
+        if (list.n == 0)
+            continue;
+        output_text(out, separator);
         elements_print(out, &list, ',');
-        output_text(out, field->channel.kind == PS_LIST ? "]" : "");
+        separator = ",";
+    }
+    output_text(out, *separator == '[' ? "[]" : "]");
+}
+
+/* Prints the lengths of all sequences, or of their lists of a channel. */
+static void put_lengths(output *out, const ps_pack_info *info,
+                        const ps_pack *pack, uint32_t channel)
+{
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        unsigned char bytes[4];
+        const elements length = {PS_U32, 1, 0, bytes};
+
+        store_u32(bytes, channel == PS_TOKENS
+                             ? ps_pack_piece(info, pack, i).n_tok
+                             : ps_pack_list(info, pack, channel, i).n);
+        output_text(out, i == 0 ? "[" : ",");
+        elements_print(out, &length, ',');
     }
     output_text(out, "]");
+}
+
+static void put_channel(output *out, const ps_pack_info *info,
+                        const ps_pack *pack, uint32_t channel)
+{
+    const ps_channel *c = &info->schema.channels[channel];
+    char key[PS_NAME_BYTES + sizeof LENGTHS];
+
+    put_key(out, c->name);
+    put_field(out, info, ps_pack_field(info, c->name), pack);
+    if (c->kind != PS_LIST)
+        return;
+    (void)snprintf(key, sizeof key, "%s" LENGTHS, c->name);
+    put_key(out, key);
+    put_lengths(out, info, pack, channel);
+}
+
+/* TRL shifts labels itself, and keys must be unique. */
+static void check_channels(input *in, const ps_schema *schema)
+{
+    if (schema->labels == PS_LABELS_SHIFTED &&
+        elements_channel(schema, "labels") != PS_TOKENS)
+        input_fail(in, "its labels are already shifted, and TRL would shift "
+                   "them again");
+    for (uint32_t c = 0; c < schema->n_channels && !in->failed; c++) {
+        const char *name = schema->channels[c].name;
+        const char *end = strstr(name, LENGTHS);
+        char of[PS_NAME_BYTES];
+        uint32_t list;
+
+        if (end == NULL || end[sizeof LENGTHS - 1] != '\0')
+            continue;
+        (void)snprintf(of, sizeof of, "%.*s", (int)(end - name), name);
+        list = elements_channel(schema, of);
+        if (strcmp(of, "seq") == 0 ||
+            (list != PS_TOKENS && schema->channels[list].kind == PS_LIST))
+            input_fail(in, "channel '%s': --to=trl uses this name itself",
+                       name);
+    }
 }
 
 static bool check_finite(input *in, const ps_pack *pack)
@@ -110,14 +173,7 @@ void convert_trl(input *in, output *out)
     ps_pack pack;
     bool more = true;
 
-    /* TRL shifts labels itself, and keys must be unique. */
-    if (elements_channel(schema, "seq_lengths") != PS_TOKENS)
-        input_fail(in, "channel 'seq_lengths': --to=trl uses this name itself");
-    else if (schema->labels == PS_LABELS_SHIFTED &&
-             elements_channel(schema, "labels") != PS_TOKENS)
-        input_fail(in, "its labels are already shifted, and TRL would shift "
-                   "them again");
-
+    check_channels(in, schema);
     while (!in->failed && more && input_pack(in, &pack) &&
            check_finite(in, &pack)) {
         const ps_pack_info *info = input_info(in);
@@ -126,23 +182,10 @@ void convert_trl(input *in, output *out)
         put_field(out, info, &info->fields[PS_FIELD_TOKENS], &pack);
 
         put_key(out, "seq_lengths");
-        for (uint32_t i = 0; i < pack.n_seq; i++) {
-            unsigned char bytes[4];
-            const elements length = {PS_U32, 1, 0, bytes};
-
-            store_u32(bytes, ps_pack_piece(info, &pack, i).n_tok);
-            output_text(out, i == 0 ? "[" : ",");
-            elements_print(out, &length, ',');
-        }
-        output_text(out, "]");
-
+        put_lengths(out, info, &pack, PS_TOKENS);
         /* Fields are not in the order of channels. */
-        for (uint32_t c = 0; c < schema->n_channels; c++) {
-            const char *name = schema->channels[c].name;
-
-            put_key(out, name);
-            put_field(out, info, ps_pack_field(info, name), &pack);
-        }
+        for (uint32_t c = 0; c < schema->n_channels; c++)
+            put_channel(out, info, &pack, c);
         more = output_text(out, "}\n");
     }
 }

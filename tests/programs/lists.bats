@@ -62,13 +62,18 @@ pairs() {
     grep -E '^                 encoder_ids +256, ' out
 }
 
-@test "--to=trl has a list of lists" {
-    printf '%s\n' '{"input_ids":[1,2],"edges":[[0,1],[1,0]]}' \
-        '{"input_ids":[3],"edges":[]}' |
-        tokcat -q --from=jsonl --channel=edges:i32[2][] |
+@test "--to=trl has the lists of a pack one after the other, and lengths" {
+    printf '%s\n' '{"input_ids":[1,2],"edges":[[0,1],[1,0]],"a":[]}' \
+        '{"input_ids":[3],"edges":[],"a":[]}' |
+        tokcat -q --from=jsonl --channel=edges:i32[2][] --channel=a:u8[] |
         packstream -L 4 | packcat --to=trl >out
-    grep -F '"edges":[[],[[0,1],[1,0]]]' out ||
-        grep -F '"edges":[[[0,1],[1,0]],[]]' out
+    grep -F '"edges":[[0,1],[1,0]],"edges_lengths":[0,2],"a":[],' out ||
+        grep -F '"edges":[[0,1],[1,0]],"edges_lengths":[2,0],"a":[],' out
+    grep -F '"a":[],"a_lengths":[0,0]}' out
+    echo '{"input_ids":[1],"a":[5],"a_lengths":7}' |
+        tokcat -q --from=jsonl --channel=a:u8[] | packstream -L 4 >x.pks
+    run -65 packcat --to=trl x.pks
+    [[ $output = *"channel 'a_lengths': --to=trl uses this name itself" ]]
 }
 
 @test "an npy file has lists of the budget's length" {

@@ -328,7 +328,9 @@ static void list(state *s)
     s->n = 0;
     memset(s->here, 0, sizeof s->here);
     for (uint32_t slot = w->oldest;
-         slot != PS_NO_SLOT && !(enough && s->n >= CANDIDATES);
+         slot != PS_NO_SLOT && !((enough || s->n / PS_BUDGET_PACKS >=
+                                              s->setup.depth) &&
+                                 s->n >= CANDIDATES);
          slot = w->slots[slot].younger) {
         item *t = &s->items[s->n++];
 

@@ -194,18 +194,18 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         {"seq_bytes", a->seq_bytes, b->seq_bytes},
     };
     /*
-     * Compare the schema first, since the last three numbers and the fields are
-     * derived from it.
+     * Compare the schema and the budgets first, since the last three numbers
+     * and the fields are derived from them.
      */
     ps_result r = ps_schema_compare(&a->schema, &b->schema, err);
 
+    if (r == PS_OK && !ps_budgets_equal(a, b))
+        r = ps_fail(err, PS_ERR_ARGUMENT, "the budgets differ");
     for (size_t i = 0; r == PS_OK && i < sizeof numbers / sizeof numbers[0];
          i++)
         if (numbers[i].a != numbers[i].b)
             r = ps_fail(err, PS_ERR_ARGUMENT, "%s is %" PRIu32 ", not %" PRIu32,
                         numbers[i].name, numbers[i].a, numbers[i].b);
-    if (r == PS_OK && !ps_budgets_equal(a, b))
-        r = ps_fail(err, PS_ERR_ARGUMENT, "the budgets differ");
     for (uint32_t i = 0; r == PS_OK && i < a->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];

@@ -374,10 +374,11 @@ static ps_result peek_payload(ps_token_reader *r, size_t before,
 
     if (bytes > r->max_bytes)
         return ps_fail(err, PS_ERR_LIMIT,
-                       AT_RECORD "%" PRIu32 " tokens take %" PRIu64 " bytes, "
+                       AT_RECORD "%" PRIu32 " tokens%s take %" PRIu64 " bytes, "
                        "but the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
-                       bytes, r->max_bytes);
+                       r->shape.n_lists > 0 ? " and their lists" : "", bytes,
+                       r->max_bytes);
     result = ps_input_peek(r->input, before + (size_t)bytes, data, &got, err);
     if (result == PS_OK && got < before + bytes)
         result = truncated(r, got + 4 - before, bytes + 4, err);
