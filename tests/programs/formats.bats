@@ -61,6 +61,19 @@ gives_back() {
     gives_back -L 40 -d 3 -w 7
 }
 
+@test "lists and vectors: the page's recipe recovers them" {
+    spec make_listed >x.jsonl
+    tokcat --from=jsonl --channel=source:u16[] --channel=edges:u8[2][]:7 \
+        -o x.tok x.jsonl
+    for budget in 29 30 100; do
+        packstream -L 64 --budget=source:"$budget" --budget=edges:33 x.tok \
+            >x.pks
+        spec check_lists x.tok x.pks
+    done
+    packstream -L 32 --align=8 x.tok >x.pks
+    spec check_lists x.tok x.pks
+}
+
 @test "aligned sequences: the recipe recovers them, with channels" {
     columns u16 9
     for n in 2 7; do

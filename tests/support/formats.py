@@ -446,6 +446,34 @@ def check_packs(page, token_path, pack_path, width=2):
             check_views(recipe, stream, seqs)
 
 
+def make_listed(page):
+    """Lines of JSON with lists, which may be empty, and vectors."""
+    draw = random.Random(4)
+    for _ in range(200):
+        n = draw.randint(1, 20)
+        print(json.dumps({
+            "input_ids": [draw.randrange(60000) for _ in range(n)],
+            "mel": [[draw.random() for _ in range(3)] for _ in range(n)],
+            "source": [draw.randrange(99) for _ in range(draw.randrange(30))],
+            "edges": [[draw.randrange(n), draw.randrange(n)]
+                      for _ in range(draw.randrange(9))]}))
+
+
+def check_lists(page, token_path, pack_path):
+    """The recipe recovers the lists and vectors that another decoder reads."""
+    recipe = module(page, "numpy-recipe")
+    with open(token_path, "rb") as file:
+        schema, sequences = packformat.read_framed(file.read())
+    names = ["tokens"] + [name for name, _, _ in schema.channels]
+    seen = []
+    for stream in streams(page, recipe, pack_path):
+        for row in stream.sequences():
+            seen.append(int(row["seq_id"]))
+            for name, lane in zip(names, sequences[seen[-1]]):
+                assert np.asarray(row[name]).tobytes() == lane, name
+    assert sorted(seen) == list(range(len(sequences)))
+
+
 def check_header(page, pack_path, *wanted):
     """The header has the values NAME=NUMBER."""
     head = decode(page, "Header", open(pack_path, "rb").read())
