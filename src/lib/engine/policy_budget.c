@@ -81,7 +81,8 @@ typedef struct item {
     uint64_t time;
     uint32_t slot;
     uint32_t kind;
-    bool used; /* in the pack being built */
+    uint32_t next; /* first item after it that has other needs */
+    bool used;     /* in the pack being built */
 } item;
 
 /* A pack being built, as indexes of items. */
@@ -290,7 +291,7 @@ static void score(const state *s, item *t)
     t->score = t->share + t->share * excess / 1024 * CORRECTION / 1024;
 }
 
-/* The largest share first; of equal ones, the oldest sequence. */
+/* The largest share first; of equal needs, the oldest sequence. */
 static int compare_items(const void *a, const void *b)
 {
     const item *x = a;
@@ -298,6 +299,9 @@ static int compare_items(const void *a, const void *b)
 
     if (x->share != y->share)
         return x->share > y->share ? -1 : 1;
+    for (uint32_t i = 0; i < MAX_RESOURCES; i++)
+        if (x->needs[i] != y->needs[i])
+            return x->needs[i] > y->needs[i] ? -1 : 1;
     return (x->time > y->time) - (x->time < y->time);
 }
 
@@ -316,6 +320,12 @@ static void rate(state *s)
         s->most = most > s->most ? most : s->most;
     }
     qsort(s->items, s->n, sizeof *s->items, compare_items);
+    for (uint32_t k = s->n; k > 0; k--) {
+        item *t = &s->items[k - 1];
+
+        t->next = k < s->n && memcmp(t->needs, t[1].needs,
+                                     sizeof t->needs) == 0 ? t[1].next : k;
+    }
 }
 
 /* Lists the candidates, the oldest sequences of the window. */
@@ -352,6 +362,12 @@ static bool fits(const state *s, const uint64_t *left, const item *t)
         if (t->needs[i] > left[i])
             return false;
     return !t->used;
+}
+
+/* The next item to try after item `k`, which does not fit or was tried. */
+static uint32_t after(const state *s, uint32_t k)
+{
+    return s->items[k].used ? k + 1 : s->items[k].next;
 }
 
 static void start(const state *s, pack *p)
@@ -401,15 +417,15 @@ static uint32_t largest(state *s, const uint64_t *left, uint32_t k,
                         int64_t least)
 {
     const int64_t low = least <= 0 ? 0 : least * 1024 / s->most;
-    const uint32_t first = k;
     bool found = false;
 
-    for (; k < s->n && s->items[k].share >= low; k++) {
+    for (; k < s->n && s->items[k].share >= low; k = after(s, k)) {
+        s->steps++;
         found = fits(s, left, &s->items[k]);
         if (found)
             break;
     }
-    s->steps += k - first + 1;
+    s->steps++;
     return found ? k : NONE;
 }
 
@@ -425,7 +441,8 @@ static int64_t find_pair(state *s, const pack *p, uint32_t pair[2])
     int64_t best = 0;
 
     pair[0] = pair[1] = NONE;
-    for (uint32_t k = at_most(s, share); places > 0 && k < s->n; k++) {
+    for (uint32_t k = at_most(s, share); places > 0 && k < s->n;
+         k = after(s, k)) {
         const item *t = &s->items[k];
         uint64_t left[MAX_RESOURCES];
         uint32_t with;
