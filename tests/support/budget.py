@@ -10,11 +10,10 @@ SPDX-License-Identifier: MIT
 
 import itertools
 import math
-import os
-import subprocess
 
 from packformat import Packs, Schema, read_framed
-from packtrials import main, resumes, unpacked
+from packtrials import (clean, draw_options, main, pack, resumes, unpacked,
+                        verify)
 
 SCHEMA = Schema(2, True, [("tiles", "i64", 2), ("nodes", "u8", 2),
                           ("g", "u32", 2)])
@@ -37,16 +36,7 @@ class Trial:
         self.piece = self.longest // self.align * self.align
         self.grouped = rng.random() < 0.25
         self.draw(rng)
-        self.options = [
-            "-L%d" % self.capacity, "--overlong=" + self.overlong,
-            *("--budget=%s:%d" % i for i in self.limits.items() if i[1]),
-            *rng.choice([[], ["-w20"], ["-w300"], ["-M40Mi"]]),
-            *rng.choice([[], [], ["--shuffle=3"], ["--order=input"]]),
-            *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
-            "--align=%d" % self.align,
-            *rng.choice([[], [], ["--flush-every=70"]]),
-            *(["--group=g"] if self.grouped else
-              rng.choice([[], [], ["-d3"]]))]
+        self.options = draw_options(rng, self, self.limits.items())
 
     def draw(self, rng):
         """Sequences of tokens, tiles, nodes and a group's number each."""
@@ -93,14 +83,7 @@ class Trial:
 
     # -- Runs
 
-    def run(self, name, *more, data=None, status=0):
-        done = subprocess.run(
-            ["packstream", "-q", *self.options, *more,
-             *([] if self.overlong == "split" else
-               ["--rejects=" + name + ".rej"]), "-o", name],
-            input=data, capture_output=True, timeout=600, check=False)
-        assert done.returncode == status, (self.options, done)
-        return done.stderr
+    run = pack
 
     def check(self, packs):
         found = []
@@ -125,15 +108,11 @@ class Trial:
 
     def go(self, rng):
         data = SCHEMA.stream(self.sequences)
-        for name in "out", "out.rej", "cut", "cut.rej", "s":
-            if os.path.exists(name):
-                os.remove(name)
+        clean()
         self.run("out", data=data)
         with open("in", "wb") as file:
             file.write(data)
-        subprocess.run(["packstat", "--verify", "-q", "--against=in",
-                        *([] if self.overlong == "split" else
-                          ["--rejects=out.rej"]), "out"], check=True)
+        verify(self)
         packs = Packs(unpacked("out", "--zstd" in self.options), SCHEMA)
         assert len(packs.budgets) == sum(map(bool, self.limits.values()))
         self.check(packs)

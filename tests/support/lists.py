@@ -10,11 +10,11 @@ SPDX-License-Identifier: MIT
 """
 
 import itertools
-import os
 import subprocess
 
 from packformat import LIST, PER_SEQUENCE, PER_TOKEN, Packs, Schema, read_framed
-from packtrials import main, resumes, unpacked
+from packtrials import (clean, draw_options, main, pack, resumes, unpacked,
+                        verify)
 
 CHANNELS = [("encoder_ids", "u16", LIST), ("mel", "f32[3]", PER_TOKEN),
             ("edges", "u32[2]", LIST), ("g", "u32", PER_SEQUENCE),
@@ -35,17 +35,7 @@ class Trial:
         self.align = rng.choice([1, 1, 4])
         self.grouped = rng.random() < 0.3
         self.sequences = list(self.draw(rng))
-        self.options = [
-            "-L%d" % self.capacity, "--overlong=" + self.overlong,
-            *("--budget=%s:%d" % i for i in given.items() if i[1]),
-            *rng.choice([[], [], ["-w20"], ["-w300"], ["-M40Mi"]]),
-            *rng.choice([[], [], ["--shuffle=3"], ["--order=input"]]),
-            *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
-            *rng.choice([[], ["--threads=1"], ["--block-packs=1"]]),
-            "--align=%d" % self.align,
-            *rng.choice([[], [], ["--flush-every=70"]]),
-            *(["--group=g"] if self.grouped else
-              rng.choice([[], [], ["-d3"]]))]
+        self.options = draw_options(rng, self, given.items())
 
     def draw(self, rng):
         longest = self.capacity * rng.choice([1, 1, 3]) // rng.choice(
@@ -94,14 +84,7 @@ class Trial:
 
     # -- Runs
 
-    def run(self, name, *more, data=None, status=0):
-        done = subprocess.run(
-            ["packstream", "-q", *self.options, *more,
-             *([] if self.overlong == "split" else
-               ["--rejects=" + name + ".rej"]), "-o", name],
-            input=data, capture_output=True, timeout=600, check=False)
-        assert done.returncode == status, (self.options, done)
-        return done.stderr
+    run = pack
 
     def check(self, packs):
         found = []
@@ -130,9 +113,7 @@ class Trial:
 
     def go(self, rng):
         data = self.schema.stream(self.sequences)
-        for name in "out", "out.rej", "cut", "cut.rej", "s":
-            if os.path.exists(name):
-                os.remove(name)
+        clean()
         self.run("out", data=data)
         with open("in", "wb") as file:
             file.write(data)
@@ -142,9 +123,7 @@ class Trial:
             back = subprocess.run(["packcat", "out"], capture_output=True,
                                   check=True).stdout
             assert back == data, self.options
-        subprocess.run(["packstat", "--verify", "-q", "--against=in",
-                        *([] if self.overlong == "split" else
-                          ["--rejects=out.rej"]), "out"], check=True)
+        verify(self)
         resumes(self, rng, data)
         self.through_others()
 

@@ -13,6 +13,45 @@ import subprocess
 import sys
 
 
+def draw_options(rng, trial, budgets):
+    """Options of a trial with `capacity`, `overlong`, `align` and `grouped`;
+    `budgets` are (name, limit), 0: none."""
+    return [
+        "-L%d" % trial.capacity, "--overlong=" + trial.overlong,
+        *("--budget=%s:%d" % i for i in budgets if i[1]),
+        *rng.choice([[], [], ["-w20"], ["-w300"], ["-M40Mi"]]),
+        *rng.choice([[], [], ["--shuffle=3"], ["--order=input"]]),
+        *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
+        *rng.choice([[], ["--threads=1"], ["--block-packs=1"]]),
+        "--align=%d" % trial.align,
+        *rng.choice([[], [], ["--flush-every=70"]]),
+        *(["--group=g"] if trial.grouped else rng.choice([[], [], ["-d3"]]))]
+
+
+def pack(trial, name, *more, data=None, status=0):
+    """Packs to the file `name`, with rejects unless everything is split."""
+    done = subprocess.run(
+        ["packstream", "-q", *trial.options, *more,
+         *([] if trial.overlong == "split" else
+           ["--rejects=" + name + ".rej"]), "-o", name],
+        input=data, capture_output=True, timeout=600, check=False)
+    assert done.returncode == status, (trial.options, done)
+    return done.stderr
+
+
+def clean():
+    for name in "out", "out.rej", "cut", "cut.rej", "s":
+        if os.path.exists(name):
+            os.remove(name)
+
+
+def verify(trial):
+    """packstat compares the file out with the file in."""
+    subprocess.run(["packstat", "--verify", "-q", "--against=in",
+                    *([] if trial.overlong == "split" else
+                      ["--rejects=out.rej"]), "out"], check=True)
+
+
 def unpacked(name, zstd):
     """The bytes of a pack stream."""
     if zstd:
