@@ -409,8 +409,8 @@ def pack_lengths(lengths: Any, capacity: int,
     in `order`.
 
     The options are those of Packer, except overlong.  With budget, `uses` gives
-    the amounts that the sequences use under the same keys; without it, "attention" uses
-    the square of the length."""
+    the amounts that the sequences use under the same keys; without it,
+    "attention" uses the square of the length."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
                    lambda at: "lengths" if at is None else "length %d" % at)

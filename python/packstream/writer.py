@@ -39,7 +39,9 @@ def is_replaced(path: Path) -> bool:
     such as /dev/stdout."""
     path = os.fsdecode(path)
     try:
-        if not path or path.endswith("/") or not stat.S_ISREG(os.stat(path).st_mode):
+        if not path or path.endswith("/"):
+            return False
+        if not stat.S_ISREG(os.stat(path).st_mode):
             return False
     except FileNotFoundError:
         return True

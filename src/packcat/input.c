@@ -123,7 +123,8 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
         (void)snprintf(text, MISMATCH_BYTES, "%s", err.text);
         return true;
     }
-    if ((same & SAME_STREAM) != 0 && ps_pack_info_compare(a, b, &err) != PS_OK) {
+    if ((same & SAME_STREAM) != 0 &&
+        ps_pack_info_compare(a, b, &err) != PS_OK) {
         (void)snprintf(text, MISMATCH_BYTES, "%s", err.text);
         return true;
     }

@@ -67,8 +67,8 @@ void convert_jsonl(input *in, output *out)
  *
  * A pack is one row of its sequences, without padding or gaps; seq_lengths
  * lists their lengths.  A per-token channel is a list with one element per
- * token, a per-sequence channel a list with one element per sequence.  The lists
- * of a list channel follow each other; NAME_lengths lists their lengths.
+ * token, a per-sequence channel a list with one element per sequence.  The
+ * lists of a list channel follow each other; NAME_lengths lists their lengths.
  */
 
 #define LENGTHS "_lengths"

@@ -78,7 +78,8 @@ static ps_result find_group(scan *s, ps_error *err)
         return PS_OK;
     *err = (ps_error){.code = PS_ERR_MAGIC};
     (void)snprintf(err->text, sizeof(err->text),
-                   "no channel '%.31s' with one number per sequence to group by",
+                   "no channel '%.31s' with one number per sequence "
+                   "to group by",
                    s->conf->group);
     return err->code;
 }

@@ -124,8 +124,8 @@ static void put(ps_shares *s, uint32_t item, uint32_t pack)
 
 /*
  * Best fit decreasing.  Packs with equal room are a stack: `top` by room, and
- * `next` by pack.  `rooms` has the capacity minus each room that occurs, so that
- * the least sufficient room is the greatest number up to a limit.
+ * `next` by pack.  `rooms` has the capacity minus each room that occurs, so
+ * that the least sufficient room is the greatest number up to a limit.
  */
 static ps_result best_fit(ps_shares *s, uint32_t capacity, ps_error *err)
 {

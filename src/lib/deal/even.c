@@ -297,7 +297,7 @@ static void move(ranks *r, rank *from, uint32_t at, rank *to, uint32_t pack)
     insert(r, to, x);
 }
 
-/* Moves the items of a pack from a rank's list to `to`.  Returns their number. */
+/* Moves a pack from a rank's list to `to`.  Returns its number of items. */
 static uint32_t take_pack(ranks *r, rank *from, uint32_t pack,
                           ps_share_item *to)
 {

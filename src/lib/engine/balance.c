@@ -168,8 +168,8 @@ void ps_balance_save(const ps_length_balance *b, ps_saver *saver)
     }
 }
 
-void ps_balance_load(ps_length_balance *b, uint32_t units, const double *in_window,
-                     ps_restorer *restorer)
+void ps_balance_load(ps_length_balance *b, uint32_t units,
+                     const double *in_window, ps_restorer *restorer)
 {
     uint64_t all = ps_load_u64(restorer);
     uint32_t known = ps_load_within(restorer, 0, 1);

@@ -41,8 +41,8 @@ typedef struct ps_length_balance {
 } ps_length_balance;
 
 /* Returns the knot at or below a unit; *part counts towards the next one. */
-static inline uint32_t ps_balance_find(const ps_length_balance *b, uint32_t unit,
-                                       uint32_t *part)
+static inline uint32_t ps_balance_find(const ps_length_balance *b,
+                                       uint32_t unit, uint32_t *part)
 {
     uint32_t place = b->place[unit];
 
@@ -98,7 +98,7 @@ void ps_balance_weigh(ps_length_balance *b, uint32_t sequences, bool strong);
 
 /* Save and load everything except the counts of the window. */
 void ps_balance_save(const ps_length_balance *b, ps_saver *saver);
-void ps_balance_load(ps_length_balance *b, uint32_t units, const double *in_window,
-                     ps_restorer *restorer);
+void ps_balance_load(ps_length_balance *b, uint32_t units,
+                     const double *in_window, ps_restorer *restorer);
 
 #endif

@@ -342,9 +342,9 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         for (uint32_t i = 0; i < pack.n; i++) {
             s->score.placed[pack.lengths[i]] = 0;
             slots[i] = s->setup.by_topic && i > 0
-                           ? ps_window_take_like(s->setup.window, pack.lengths[i],
-                                                 s->setup.uses,
-                                                 s->setup.uses[slots[0]])
+                           ? ps_window_take_like(
+                                 s->setup.window, pack.lengths[i],
+                                 s->setup.uses, s->setup.uses[slots[0]])
                            : ps_window_take(s->setup.window, pack.lengths[i]);
         }
         *n = pack.n;

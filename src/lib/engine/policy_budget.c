@@ -6,11 +6,11 @@
  * Resource 0 is the capacity, and each budget is another one: vector bin
  * packing.  The share of a sequence is what it takes of a whole pack, as the
  * mean over the resources, each weighted by the square of its load in the
- * candidates, so that a scarce resource decides and an ample one does not matter;
- * see Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin Packing",
- * 2011.  The score corrects the share: if the candidates have more sequences of
- * a kind than the input, these are hard to place and get a higher score, other
- * kinds a lower one (max-weight scheduling, as in policy_auto.c).
+ * candidates, so that a scarce resource decides and an ample one does not
+ * matter; see Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin
+ * Packing", 2011.  The score corrects the share: if the candidates have more
+ * sequences of a kind than the input, these are hard to place and get a higher
+ * score, other kinds a lower one (max-weight scheduling, as in policy_auto.c).
  *
  * A pack starts with one of the sequences that take most of some resource, or
  * with the oldest one.  The next largest are added one at a time, and after

@@ -210,7 +210,8 @@ ps_result ps_entries_check(const unsigned char *entries, uint32_t n,
     ps_entry before = {0};
 
     for (uint32_t i = 0; i < n; i++) {
-        const ps_entry e = ps_entry_decode(entries + (size_t)i * PS_ENTRY_BYTES);
+        const ps_entry e =
+            ps_entry_decode(entries + (size_t)i * PS_ENTRY_BYTES);
 
         if (e.offset < PS_PACK_HEADER_BYTES || e.offset >= end.offset ||
             e.offset % PS_BLOCK_ALIGN != 0 || e.first >= end.first ||

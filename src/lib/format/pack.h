@@ -70,9 +70,9 @@ const ps_field *ps_source_field(const ps_pack_info *info, uint32_t channel);
 
 /*
  * A part of the payload: the tokens, a user channel, or the length of a list;
- * and the field to which it is copied.  In a payload of n tokens, a per-token part starts at
- * byte `before` * n.  A per-sequence part starts `before` bytes after the last
- * per-token part.
+ * and the field to which it is copied.  In a payload of n tokens, a per-token
+ * part starts at byte `before` * n.  A per-sequence part starts `before` bytes
+ * after the last per-token part.
  */
 typedef struct ps_payload_column {
     uint32_t offset; /* offset of the field in the row or sequence row, bytes */

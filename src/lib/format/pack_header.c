@@ -62,7 +62,7 @@ enum {
  */
 #define ENTRY_SOURCE 27
 
-/* Maximum size of a sequence row: all fields, each a vector of 8-byte values. */
+/* Maximum size of a sequence row: each field a vector of 8-byte values. */
 #define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS * PS_MAX_VECTOR)
 
 #define BUDGET_ATTENTION 255
