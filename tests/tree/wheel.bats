@@ -281,6 +281,16 @@ print(packstream.__version__)'
     [[ $output == *"[[[0]], [[1]], []]"* ]]
 }
 
+@test "the examples of docs/lookups.md" {
+    local page=$abs_top_srcdir/docs/lookups.md
+    sed -n "/^\`\`\`sh/,/^\`\`\`/{/^\`/!p;}" "$page" >examples.sh
+    run -0 bash -e examples.sh
+    sed -n "/^\`\`\`python/,/^\`\`\`/{/^\`/!p;}" "$page" >examples.py
+    echo 'print((labels != views.labels(batch)).sum())' >>examples.py
+    run -0 "$package" examples.py
+    [ "$output" = $((4 - 1 + 30 - 1)) ]     # first tokens have no target
+}
+
 @test "make install-python, and make uninstall-python" {
     local python
     python=$(builder)
