@@ -32,7 +32,7 @@ def cost_of(hidden: Optional[int],
             cost: Optional[Tuple[int, int]]) -> Tuple[int, int]:
     """Returns the cost of a token and of a unit of the squared lengths."""
     if (hidden is None) == (cost is None):
-        raise ValueError("either hidden or cost")
+        raise ValueError("set either hidden or cost")
     tokens, squares = map(index, (6 * hidden, 1) if cost is None else cost)
     if not 0 <= min(tokens, squares) <= max(tokens, squares) < 2**64 or \
             tokens == squares == 0:
@@ -114,8 +114,10 @@ class Deal:
     def step(self, i: int, rank: Optional[int] = None) -> List[int]:
         """Returns the numbers of step i (from 0) of the epoch, for this rank
         or for another rank."""
-        if i < 0:
-            raise IndexError("there is no step %d" % i)
+        steps = -(-len(self.packs) // (self.size * self.ranks))
+        if not 0 <= index(i) < steps:
+            raise IndexError("there is no step %d, only 0 to %d" % (
+                i, steps - 1))
         if rank is not None and not 0 <= index(rank) < self.ranks:
             raise IndexError("there is no rank %d" % rank)
         numbers, whose = self._assign(i, self.epoch, True)
@@ -188,9 +190,9 @@ def balance(lengths: Any, ranks: int, max_tokens: int,
     reinforcement learning, for ranks that work together.
 
     Returns the packs of each rank: arrays of numbers of sequences.  No pack
-    has more than `max_tokens` tokens, every rank has equally many packs, and
-    all ranks have nearly the same cost.  The result depends on the arguments
-    alone, so each rank can compute it for itself.
+    has more than `max_tokens` tokens, every rank has the same number of packs,
+    the costliest first, and all ranks have nearly the same cost.  The result
+    depends on the arguments alone, so each rank can compute it for itself.
 
     The cost of a sequence of n tokens is 6 * hidden * n + n * n, the work of a
     model of width `hidden`, 4096 by default; cost=(A, B) replaces these two

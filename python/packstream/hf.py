@@ -133,8 +133,8 @@ def encoder_decoder(batch: Batch, of: str, labels: Optional[str] = None,
         return torch.zeros(allowed.shape, dtype=dtype).masked_fill(
             ~allowed, torch.finfo(dtype).min)
     return {
-        "input_ids": torch.from_numpy(batch[of].astype(np.int64)),
         "attention_mask": added(views.attention_mask(batch, of)),
+        "input_ids": torch.from_numpy(batch[of].astype(np.int64)),
     }, {
         "attention_mask": added(views.cross_mask(batch, of)),
         "decoder_input_ids": torch.from_numpy(

@@ -82,8 +82,8 @@ void skip_report(const skip *s)
     for (size_t i = 0; i < s->ids.n; i++)
         found += s->ids.found[i];
     message_note("omitted %zu of the %zu sequences in %s, from %" PRIu64
-                 " packs", found, s->ids.n, files_input_name(s->conf->skip),
-                 s->n_packs);
+                 " pack%s", found, s->ids.n, files_input_name(s->conf->skip),
+                 s->n_packs, s->n_packs == 1 ? "" : "s");
 }
 
 void skip_close(skip *s)

@@ -179,7 +179,7 @@ static int refuse(const reading *rd, const ps_sequence *sequence)
         return message_failure(files_input_name(rd->name), &err);
     message_error("%s: %s: use --overlong=%s", files_input_name(rd->name),
                   err.text,
-                  err.code == PS_ERR_RANGE ? "drop"
+                  err.code == PS_ERR_RANGE ? "drop or a larger --budget"
                                            : "split, truncate or drop");
     return STATUS_DATA;
 }

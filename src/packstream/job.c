@@ -134,7 +134,7 @@ static int overlong_failure(const job *j, const ps_error *why)
 {
     message_error("%s: %s: use --overlong=%s",
                   files_input_name(j->input.name), why->text,
-                  why->code == PS_ERR_RANGE ? "drop"
+                  why->code == PS_ERR_RANGE ? "drop or a larger --budget"
                                             : "split, truncate or drop");
     return STATUS_DATA;
 }

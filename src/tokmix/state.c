@@ -292,7 +292,7 @@ static int compare_stages(state *s, stages *to)
     }
     for (uint32_t i = (uint32_t)n_begun; i < c->n_stages; i++)
         if (status == STATUS_OK && c->stages[i].length == CONF_NOW &&
-            i > then->current)
+            (i > then->current || i == 0))
             status = message_usage("stage %" PRIu32 ": the length can be now "
                                    "only if the stage has begun", i + 1);
     return status;

@@ -318,7 +318,7 @@ skips() {
     printf '3\n\n150\n3\n' >ids
     packdeal -n 3 -b 2 --skip=ids -o r%d a.pks 2>said
     tail -n 1 said | grep -Fx 'packdeal: omitted 1 of the 2 sequences in '\
-'ids, from 1 packs'
+'ids, from 1 pack'
     # shellcheck disable=SC2034
     speaker='packdeal: '
     for line in x 1,2 -3 18446744073709551616 ' 4' 4k; do

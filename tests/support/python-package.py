@@ -613,7 +613,7 @@ def balance_refused():
             (packstream.PackError, "sequence 1 has 10 tokens, which exceeds",
              ([5, 10], 1, 9)),
             (packstream.PackError, "sequence 0 has no tokens", ([0], 1, 9)),
-            (ValueError, "either hidden or cost", ([5], 1, 9, 8, (1, 1))),
+            (ValueError, "set either hidden or cost", ([5], 1, 9, 8, (1, 1))),
             (ValueError, "the cost is (0, 0)", ([5], 1, 9, None, (0, 0))),
             (ValueError, "the alignment, 2, does not divide", (
                 [5], 1, 9, 8, None, 2)),

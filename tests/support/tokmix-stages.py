@@ -330,6 +330,9 @@ class Job:
         amount = state.amount(self.sources.by)
         cuts = self.rng.random() < 0.7
         given, then = stages[:k + 1], truth[:k + 1]
+        if cuts and k == 0 and amount == 0:
+            self.refuse([stages[0].ended_at(NOW)] + stages[1:])
+            return None
         if cuts:
             then[k] = truth[k].ended_at(amount)
             given[k] = stages[k].ended_at(

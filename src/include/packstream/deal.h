@@ -104,8 +104,10 @@ typedef struct ps_balance_options {
  * order[n] is set to the numbers of the sequences, pack by pack, and ascending
  * in a pack.  Pack p ends before order[ends[p]]; `ends` needs room for
  * n + ranks packs.  *n_packs is a multiple of `ranks`: rank r has the packs
- * from r * (*n_packs / ranks) on.  No pack is empty unless there are fewer
- * sequences than packs.  The result depends on the arguments alone.
+ * from r * (*n_packs / ranks) on, the costliest first, so that the packs that
+ * ranks train on at the same time have similar costs.  No pack is empty unless
+ * there are fewer sequences than packs.  The result depends on the arguments
+ * alone.
  *
  * Source: best fit decreasing; the largest differencing method of Karmarkar and
  * Karp for the packs; then exchanges of sequences.

@@ -284,26 +284,57 @@ static ps_result deal(ps_shares *s, ps_error *err)
     return r;
 }
 
-/* Lists the sequences by rank, pack and number. */
-static ps_result write_order(const ps_shares *s, uint32_t *order,
-                             uint32_t *ends, ps_error *err)
+static int by_cost(const void *a, const void *b)
+{
+    const ps_share_pack *x = a;
+    const ps_share_pack *y = b;
+
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? 1 : -1;
+    return x->first < y->first ? -1 : 1;
+}
+
+/*
+ * Sets place[p] to the position of pack p in the result.  The costliest pack of
+ * each rank comes first, so that the packs that ranks train on at the same time
+ * have similar costs.  `next` is 0 for each rank.  Overwrites s->packs.
+ */
+static void find_places(ps_shares *s, uint32_t *next, uint32_t *place)
 {
     const uint32_t per_rank = s->n_packs / s->ranks;
+
+    for (uint32_t i = 0; i < s->n_packs; i++)
+        s->packs[i] = (ps_share_pack){.first = i};
+    for (uint32_t i = 0; i < s->n; i++)
+        s->packs[s->items[i].pack].cost += s->items[i].cost;
+    qsort(s->packs, s->n_packs, sizeof *s->packs, by_cost);
+    for (uint32_t i = 0; i < s->n_packs; i++) {
+        const uint32_t pack = s->packs[i].first;
+        const uint32_t rank = s->rank_of[pack];
+
+        place[pack] = rank * per_rank + next[rank]++;
+    }
+}
+
+/* Lists the sequences by rank, pack and number. */
+static ps_result write_order(ps_shares *s, uint32_t *order, uint32_t *ends,
+                             ps_error *err)
+{
     uint32_t *place = malloc(s->n_packs * sizeof *place);
     uint32_t *pack_of = malloc(s->n * sizeof *pack_of);
     uint32_t *next = calloc(s->ranks, sizeof *next);
     const bool failed = place == NULL || pack_of == NULL || next == NULL;
 
-    for (uint32_t i = 0; !failed && i < s->n_packs; i++) {
-        const uint32_t rank = s->rank_of[i];
-
-        place[i] = rank * per_rank + next[rank]++;
-        ends[place[i]] = s->packs[i].n;
+    if (!failed) {
+        find_places(s, next, place);
+        memset(ends, 0, s->n_packs * sizeof *ends);
+    }
+    for (uint32_t i = 0; !failed && i < s->n; i++) {
+        pack_of[s->items[i].id] = place[s->items[i].pack];
+        ends[place[s->items[i].pack]]++;
     }
     for (uint32_t i = 1; !failed && i < s->n_packs; i++)
         ends[i] += ends[i - 1];
-    for (uint32_t i = 0; !failed && i < s->n; i++)
-        pack_of[s->items[i].id] = place[s->items[i].pack];
     /* From the last to the first, so that `ends` become starts, then ends. */
     for (uint32_t i = s->n; !failed && i > 0; i--)
         order[--ends[pack_of[i - 1]]] = i - 1;

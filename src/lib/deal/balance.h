@@ -23,7 +23,7 @@ typedef struct ps_share_pack {
     uint64_t cost;
     uint32_t room;  /* unused tokens */
     uint32_t n;     /* sequences */
-    uint32_t first; /* while packs are made: its shortest item */
+    uint32_t first; /* its shortest item while packs are made; its number */
 } ps_share_pack;
 
 /* All sequences and packs of a step. */

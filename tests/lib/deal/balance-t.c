@@ -28,11 +28,11 @@ static uint64_t cost_of(const ps_cost *cost, uint64_t n)
     return cost->tokens * n + cost->squares * n * n;
 }
 
-/* Checks pack `p`, and adds its cost to *sum. */
-static void check_pack(const result *r, const uint32_t *lengths,
-                       const ps_balance_options *o, uint32_t p, bool *seen,
-                       uint64_t *sum)
+/* Checks pack `p` and returns its cost. */
+static uint64_t check_pack(const result *r, const uint32_t *lengths,
+                           const ps_balance_options *o, uint32_t p, bool *seen)
 {
+    uint64_t sum = 0;
     const uint32_t begin = p == 0 ? 0 : r->ends[p - 1];
     uint32_t used = 0;
 
@@ -43,12 +43,14 @@ static void check_pack(const result *r, const uint32_t *lengths,
         assert_false(seen[id]);
         seen[id] = true;
         used += (lengths[id] + o->align - 1) / o->align * o->align;
-        *sum += cost_of(&o->cost, lengths[id]);
+        sum += cost_of(&o->cost, lengths[id]);
     }
     assert_true(used <= o->capacity);
+    return sum;
 }
 
-/* Each sequence is in one pack, and each rank has as many packs. */
+/* Each sequence is in one pack, and each rank has as many packs, the costliest
+ * first. */
 static void check(result *r, const uint32_t *lengths, uint32_t n,
                   const ps_balance_options *o)
 {
@@ -61,15 +63,19 @@ static void check(result *r, const uint32_t *lengths, uint32_t n,
     assert_int_equal(r->n_packs, per_rank * o->ranks);
     assert_int_equal(r->ends[r->n_packs - 1], n);
     for (uint32_t rank = 0; rank < o->ranks; rank++) {
+        uint64_t before = UINT64_MAX;
         uint64_t sum = 0;
 
         for (uint32_t i = 0; i < per_rank; i++) {
             const uint32_t p = rank * per_rank + i;
             const uint32_t begin = p == 0 ? 0 : r->ends[p - 1];
+            const uint64_t cost = check_pack(r, lengths, o, p, seen);
 
             assert_true(r->ends[p] > begin ||
                         (r->ends[p] == begin && n < r->n_packs));
-            check_pack(r, lengths, o, p, seen, &sum);
+            assert_true(cost <= before);
+            before = cost;
+            sum += cost;
         }
         all += sum;
         most = sum > most ? sum : most;
