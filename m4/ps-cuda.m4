@@ -101,7 +101,7 @@ AC_DEFUN([PS_CUDA_TRY], [
             [AC_LINK_IFELSE([AC_LANG_CALL([], [cublasLtGetVersion])],
                 [ps_cv_cuda_cublaslt=yes], [ps_cv_cuda_cublaslt=no])])
         LIBS=$ps_save_LIBS
-        CUDA_LIBS="$CUDA_LIBS -R$ps_lib"
+        CUDA_LIBS="$CUDA_LIBS -Wl,-rpath,$ps_lib"
         AS_IF([test "$ps_cv_cuda_cublaslt" = yes],
             [ps_cuda=yes], [ps_cuda='cublasLt was not found'])])
 ])

@@ -52,7 +52,9 @@ def build(folder):
         [os.environ.get("CC", "cc"), "-std=c11", "-O2", "-fPIC", "-shared",
          "-DKERNEL=CUpti_ActivityKernel%d" % newest,
          "-I" + os.path.dirname(header),
-         "-I" + os.path.dirname(first("include", "cuda.h")), SOURCE, library,
+         "-I" + os.path.dirname(first("include", "cuda.h")),
+         "-I" + os.path.dirname(os.path.dirname(
+             first("include", "crt", "host_defines.h"))), SOURCE, library,
          "-Wl,-rpath," + os.path.dirname(library), "-o", made],
         stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:

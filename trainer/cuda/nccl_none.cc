@@ -7,7 +7,7 @@
 
 const bool tr_nccl_is_built = false;
 
-bool tr_nccl_join(tr_cuda *c, const workers *)
+bool tr_nccl_join(tr_cuda *c, const tr_workers *)
 {
     return !c->failed;
 }
