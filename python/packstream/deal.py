@@ -114,7 +114,9 @@ class Deal:
     def step(self, i: int, rank: Optional[int] = None) -> List[int]:
         """Returns the numbers of step i (from 0) of the epoch, for this rank
         or for another rank."""
-        steps = -(-len(self.packs) // (self.size * self.ranks))
+        steps, left = divmod(len(self.packs), self.size * self.ranks)
+        if left > 0 and not self.drop_last:
+            steps += 1
         if not 0 <= index(i) < steps:
             raise IndexError("there is no step %d, only 0 to %d" % (
                 i, steps - 1))

@@ -7,7 +7,6 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
                     Sequence, Tuple, Union)
 
@@ -59,7 +58,7 @@ class Columns(NamedTuple):
     list channel is values[name][lists[name][i]:lists[name][i + 1]]."""
     offsets: np.ndarray
     values: Dict[str, np.ndarray]
-    lists: Mapping[str, np.ndarray] = MappingProxyType({})
+    lists: Mapping[str, np.ndarray] = {}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

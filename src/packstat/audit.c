@@ -288,13 +288,14 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
 
 /*
  * Checks that truncated or rejected sequences lost at least `min` tokens each.
- * If `pieces` is set, tokens can be lost even without such sequences.
+ * If `partial` is set, tokens can be lost even without such sequences: a share
+ * can have some pieces of a split sequence, or a single token of a skipped one.
  */
 static void judge_loss(audit *a, const char *how, uint64_t sequences,
-                       uint64_t tokens, uint64_t min, bool pieces)
+                       uint64_t tokens, uint64_t min, bool partial)
 {
     if (sequences * min > tokens ||
-        (sequences == 0 && tokens != 0 && !pieces))
+        (sequences == 0 && tokens != 0 && !partial))
         END_FAULT(a, U64 " %s sequences cannot have lost " U64 " tokens",
                   sequences, how, tokens);
 }
@@ -333,8 +334,7 @@ void audit_end(audit *a, const ps_totals *totals)
      */
     judge_loss(a, "rejected", rejected,
                totals->rejected_tokens - before->rejected_tokens,
-               a->info->schema.framed ? 1 : 0,
-               a->info->share && a->info->split);
+               a->info->schema.framed ? 1 : 0, a->info->share);
     judge_loss(a, "truncated", truncated,
                totals->truncated_tokens - before->truncated_tokens, 1,
                false);

@@ -301,6 +301,13 @@ skips() {
     skips 8 -- x.pks
 }
 
+@test "a share without an omitted sequence, of which a token remains, is valid" {
+    printf '1 2 3\n4 5 6\n' | tokcat --from=ids | packstream -L 4 -o a.pks
+    echo 0 >ids
+    packdeal -q -n 1 -b 1 --skip=ids -o 'r%d' a.pks
+    packstat --verify r0
+}
+
 @test "--skip counts ids over all streams" {
     some a 1 150
     cat a.pks a.pks >aa.pks

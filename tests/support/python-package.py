@@ -765,6 +765,7 @@ def deals_refused(plain):
     raises(ValueError, "epoch is -1", deal.set_epoch, -1)
     raises(TypeError, "integer", deal.set_epoch, 0, 1.5)
     raises(IndexError, "no step -1", deal.step, -1)
+    raises(IndexError, "no step %d, only 0" % 2**60, deal.step, 2**60)
     raises(IndexError, "no rank 1", deal.step, 0, 1)
     raises(IndexError, "no pack", deal.find, len(packs))
     raises(ValueError, "the id is -1", packs.find, -1)

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 import numpy as np
 
@@ -156,7 +157,11 @@ def _exit_main(*arguments):
         sys.stdin = subprocess.Popen(
             "head -c 1 piped.in; sleep .2; tail -c +2 piped.in", shell=True,
             text=True, stdout=subprocess.PIPE).stdout
-    status = tokenize.main(list(arguments))
+    status = 1
+    try:
+        status = tokenize.main(list(arguments))
+    except Exception:       # without waiting for processes
+        traceback.print_exc(file=sys.stderr)
     sys.stderr.flush()
     os._exit(status)
 
