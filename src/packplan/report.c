@@ -269,18 +269,25 @@ static void print_ratio(const char *key, double value, bool known)
         printf(", \"%s\": null", key);
 }
 
-static void report_json(const conf *c, const length_counts *of, const rows *rs)
+/* Prints the start of the object: the options, and what they make overlong. */
+static void print_start(const conf *c, uint64_t long_sequences,
+                        uint64_t lost_tokens)
 {
-    const ps_histogram *h = of->histogram;
-    uint64_t tokens = ps_histogram_tokens(h);
-
     printf("{\"capacity\": %" PRIu32, c->options.capacity);
     if (c->align > 1)
         printf(", \"align\": %" PRIu32, c->align);
     if (c->overlong != PS_OVERLONG_ERROR)
         printf(", \"overlong_sequences\": %" PRIu64
                ", \"lost_tokens\": %" PRIu64,
-               of->long_sequences, of->lost_tokens);
+               long_sequences, lost_tokens);
+}
+
+static void report_json(const conf *c, const length_counts *of, const rows *rs)
+{
+    const ps_histogram *h = of->histogram;
+    uint64_t tokens = ps_histogram_tokens(h);
+
+    print_start(c, of->long_sequences, of->lost_tokens);
     printf(", \"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
            ", \"lower_bound\": %" PRIu64 ", \"rows\": [",
            ps_histogram_sequences(h), tokens,
@@ -403,13 +410,7 @@ int report_scaling(const conf *c, const scaling *s, const row *packing)
 static void report_budgets_json(const conf *c, const uses_table *u,
                                 const double *alone, double packs)
 {
-    printf("{\"capacity\": %" PRIu32, c->options.capacity);
-    if (c->align > 1)
-        printf(", \"align\": %" PRIu32, c->align);
-    if (c->overlong != PS_OVERLONG_ERROR)
-        printf(", \"overlong_sequences\": %" PRIu64
-               ", \"lost_tokens\": %" PRIu64,
-               u->long_sequences, u->lost_tokens);
+    print_start(c, u->long_sequences, u->lost_tokens);
     printf(", \"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
            ", \"lower_bound\": %" PRIu64 ", \"bound\": %.3f"
            ", \"resources\": [",
