@@ -239,7 +239,7 @@ static void split(ps_shares *s, uint32_t pack, uint32_t capacity)
 
 /*
  * Splits the costliest packs until their number is a multiple of the ranks.
- * Where every pack has a single sequence, empty ones are added.
+ * If every pack has a single sequence, empty packs are added.
  */
 static ps_result round_packs(ps_shares *s, uint32_t capacity, ps_error *err)
 {
@@ -316,7 +316,28 @@ static void find_places(ps_shares *s, uint32_t *next, uint32_t *place)
     }
 }
 
-/* Lists the sequences by rank, pack and number. */
+/* Lists the sequences by place of their pack, then number. */
+static void list_items(const ps_shares *s, const uint32_t *place,
+                       uint32_t *pack_of, uint32_t *order, uint32_t *ends)
+{
+    uint32_t at = 0;
+
+    memset(ends, 0, s->n_packs * sizeof *ends);
+    for (uint32_t i = 0; i < s->n; i++) {
+        pack_of[s->items[i].id] = place[s->items[i].pack];
+        ends[place[s->items[i].pack]]++;
+    }
+    /* The start of each pack becomes its end as its sequences are listed. */
+    for (uint32_t i = 0; i < s->n_packs; i++) {
+        const uint32_t n = ends[i];
+
+        ends[i] = at;
+        at += n;
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        order[ends[pack_of[i]]++] = i;
+}
+
 static ps_result write_order(ps_shares *s, uint32_t *order, uint32_t *ends,
                              ps_error *err)
 {
@@ -327,21 +348,8 @@ static ps_result write_order(ps_shares *s, uint32_t *order, uint32_t *ends,
 
     if (!failed) {
         find_places(s, next, place);
-        memset(ends, 0, s->n_packs * sizeof *ends);
+        list_items(s, place, pack_of, order, ends);
     }
-    for (uint32_t i = 0; !failed && i < s->n; i++) {
-        pack_of[s->items[i].id] = place[s->items[i].pack];
-        ends[place[s->items[i].pack]]++;
-    }
-    for (uint32_t i = 1; !failed && i < s->n_packs; i++)
-        ends[i] += ends[i - 1];
-    /* From the last to the first, so that `ends` become starts, then ends. */
-    for (uint32_t i = s->n; !failed && i > 0; i--)
-        order[--ends[pack_of[i - 1]]] = i - 1;
-    for (uint32_t i = 0; !failed && i + 1 < s->n_packs; i++)
-        ends[i] = ends[i + 1];
-    if (!failed)
-        ends[s->n_packs - 1] = s->n;
     free(place);
     free(pack_of);
     free(next);
