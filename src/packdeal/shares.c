@@ -99,7 +99,10 @@ bool shares_open(shares *s, const conf *c)
     for (uint32_t i = 0; opened && i < s->n; i++) {
         share *one = &s->of[i];
 
-        one->fd = file_set_open(&s->set, one->name, true, c->names, c->n_names);
+        if (c->skip == NULL ||
+            files_check_input(one->name, c->skip) == STATUS_OK)
+            one->fd = file_set_open(&s->set, one->name, true, c->names,
+                                    c->n_names);
         opened = one->fd >= 0 && fstat(one->fd, &st) == 0;
         if (one->fd >= 0 && !opened)
             message_errno("%s", message_name(one->name));

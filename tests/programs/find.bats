@@ -335,6 +335,9 @@ skips() {
     done
     refused 1 'none: No such file' \
         packdeal -n 3 -b 2 --skip=none --rank=0 a.pks
+    echo 3 >r1
+    refused 1 'r1: ' packdeal -n 3 -b 2 --skip=r1 -o r%d a.pks
+    [ "$(cat r1)" = 3 ]
     echo 3 >ids
     refused 65 'a.tok: --skip needs packs' \
         packdeal -n 3 -b 2 --skip=ids --rank=0 a.tok
