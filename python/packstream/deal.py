@@ -22,7 +22,7 @@ import numpy as np
 from packstream.files import PackFiles
 from packstream.library import check, ffi, lib, need_library, new_error
 from packstream.packs import check_seed, shuffled
-from packstream.schema import as_array, cast
+from packstream.schema import as_lengths
 
 
 HIDDEN = 4096       # the width of a model of some 7 billion parameters
@@ -203,11 +203,7 @@ def balance(lengths: Any, ranks: int, max_tokens: int,
 
     A pack is empty only if there are fewer sequences than packs."""
     need_library("balance")
-    lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
-                   lambda at: "lengths" if at is None else "length %d" % at)
-    if lengths.ndim != 1:
-        raise ValueError("lengths: an array of %d dimensions, expected one"
-                         % lengths.ndim)
+    lengths = as_lengths(lengths)
     if hidden is None and cost is None:
         hidden = HIDDEN
     options = ffi.new("ps_balance_options *", {

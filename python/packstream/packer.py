@@ -22,7 +22,7 @@ from packstream.library import (check, ffi, header_of, lib, need_library,
 from packstream.packs import (ATTENTION, HEAD, HEADER_BYTES, Batch, Header,
                               PackError, Run, as_batch, empty, join, printable)
 from packstream.schema import (Channels, Columns, NativeColumns, Schema,
-                               as_array, cast)
+                               as_array, as_lengths, cast)
 
 OVERLONG = ("error", "drop", "truncate", "split")
 ORDERS = ("window", "input", "shuffle")
@@ -412,11 +412,7 @@ def pack_lengths(lengths: Any, capacity: int,
     the amounts that the sequences use under the same keys; without it,
     "attention" uses the square of the length."""
     need_library("pack_lengths")
-    lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
-                   lambda at: "lengths" if at is None else "length %d" % at)
-    if lengths.ndim != 1:
-        raise ValueError("lengths: an array of %d dimensions, expected one"
-                         % lengths.ndim)
+    lengths = as_lengths(lengths)
     order, ends = (np.empty(len(lengths), np.uint64) for _ in range(2))
     n_packs, err = ffi.new("uint64_t *"), new_error()
     table = budget_uses(lengths, uses or {}, options.get("budget") or {})

@@ -378,6 +378,16 @@ def cast(array: np.ndarray, dtype: np.dtype,
     return np.ascontiguousarray(array, dtype)
 
 
+def as_lengths(values: Any) -> np.ndarray:
+    """Converts the lengths of sequences to uint32 [n]."""
+    lengths = cast(as_array(values, "lengths"), np.dtype(np.uint32),
+                   lambda at: "lengths" if at is None else "length %d" % at)
+    if lengths.ndim != 1:
+        raise ValueError("lengths: an array of %d dimensions, expected one"
+                         % lengths.ndim)
+    return lengths
+
+
 class NativeColumns:
     """Prepared columns as psn_columns.  Keeps the arrays alive."""
 
