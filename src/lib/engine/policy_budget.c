@@ -589,8 +589,17 @@ static int compare_lengths(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Removes the best pack from the window, and writes its slots. */
-static void take(state *s, uint32_t *slots)
+/* Removes the first `n` items from the window, and writes their slots. */
+static void take(state *s, uint32_t n, uint32_t *slots)
+{
+    qsort(s->items, n, sizeof *s->items, compare_lengths);
+    for (uint32_t i = 0; i < n; i++)
+        slots[i] = s->items[i].slot;
+    ps_window_remove(s->setup.window, slots, n);
+}
+
+/* Takes the best pack. */
+static void take_best(state *s, uint32_t *slots)
 {
     uint32_t n = 0;
 
@@ -598,10 +607,7 @@ static void take(state *s, uint32_t *slots)
     for (uint32_t k = 0; k < s->n; k++)
         if (s->items[k].used)
             s->items[n++] = s->items[k];
-    qsort(s->items, n, sizeof *s->items, compare_lengths);
-    for (uint32_t i = 0; i < n; i++)
-        slots[i] = s->items[i].slot;
-    ps_window_remove(s->setup.window, slots, n);
+    take(s, n, slots);
 }
 
 /* Index of the oldest item. */
@@ -740,7 +746,7 @@ static void make_plan(state *s)
         plan_bins(s, bins);
 }
 
-/* Writes the next pack of the plan. */
+/* Takes the next pack of the plan. */
 static void follow_plan(state *s, uint32_t *slots, uint32_t *n)
 {
     plan *p = &s->plan;
@@ -748,10 +754,7 @@ static void follow_plan(state *s, uint32_t *slots, uint32_t *n)
     *n = p->sizes[p->next++];
     for (uint32_t i = 0; i < *n; i++)
         describe(s, p->slots[p->at++], &s->items[i]);
-    qsort(s->items, *n, sizeof *s->items, compare_lengths);
-    for (uint32_t i = 0; i < *n; i++)
-        slots[i] = s->items[i].slot;
-    ps_window_remove(s->setup.window, slots, *n);
+    take(s, *n, slots);
     if (p->next == p->packs)
         p->count = 0;
 }
@@ -777,7 +780,7 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
     urgent = s->setup.in_order || is_urgent(s, now);
     build_best(s, urgent ? oldest(s) : NONE);
     *n = s->best.n;
-    take(s, slots);
+    take_best(s, slots);
     return PS_OK;
 }
 
