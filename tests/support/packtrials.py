@@ -12,6 +12,10 @@ import random
 import subprocess
 import sys
 
+from packformat import read_framed
+
+DROPPED, TRUNCATED = 1, 2       # reasons in a file of rejects
+
 
 def draw_options(rng, trial, budgets):
     """Options of a trial with `capacity`, `overlong`, `align` and `grouped`;
@@ -58,6 +62,28 @@ def unpacked(name, zstd):
         subprocess.run(["zstd", "-qdf", name, "-o", "plain"], check=True)
     with open("plain" if zstd else name, "rb") as file:
         return file.read()
+
+
+def complete(trial, found):
+    """Compares the pieces in the packs of the file out, as (number, offset,
+    length), and the rejects with trial.wanted().  Returns whether nothing was
+    rejected."""
+    pieces, rejected = trial.wanted()
+    reports = []
+    if trial.overlong != "split":
+        with open("out.rej", "rb") as file:
+            for sequence in read_framed(file.read(), False)[1]:
+                number = int.from_bytes(sequence[-2], "little")
+                assert sequence[:-2] == trial.sequences[number], number
+                reports.append((number, sequence[-1][0]))
+    if not trial.grouped:
+        assert sorted(found) == sorted(pieces), trial.options
+        assert reports == rejected, trial.options
+    # Every sequence is in a pack, or was reported as dropped.
+    assert sorted({k for k, _, _ in found} | {
+        k for k, why in reports if why == DROPPED}) == list(
+            range(len(trial.sequences))), trial.options
+    return not reports
 
 
 def resumes(trial, rng, data):

@@ -245,14 +245,20 @@ def check_report(text, model, stages):
     assert next(lines, None) is None
 
 
+def draw_mix(rng, most):
+    """Sources, whose files are written, and up to `most` stages."""
+    sources = Sources(rng, rng.choice(["first", "longest", "repeat"]),
+                      rng.choice(["tokens", "sequences"]))
+    stages = draw_stages(rng, sources, rng.randint(1, most))
+    stages = renumber(sources, stages)
+    sources.write()
+    return sources, stages
+
+
 def mixes(seed, count):
     for number in range(int(seed), int(seed) + int(count)):
         rng = random.Random(number)
-        sources = Sources(rng, rng.choice(["first", "longest", "repeat"]),
-                          rng.choice(["tokens", "sequences"]))
-        stages = draw_stages(rng, sources, rng.randint(1, 5))
-        stages = renumber(sources, stages)
-        sources.write()
+        sources, stages = draw_mix(rng, 5)
         done = subprocess.run(["tokmix", "-v", *options_of(sources, stages)],
                               check=True, capture_output=True)
         model = Model(sources, stages)
@@ -378,11 +384,7 @@ def stopped(module, seed, count):
     changes = 0
     for number in range(int(seed), int(seed) + int(count)):
         rng = random.Random(number)
-        sources = Sources(rng, rng.choice(["first", "longest", "repeat"]),
-                          rng.choice(["tokens", "sequences"]))
-        stages = draw_stages(rng, sources, rng.randint(1, 4))
-        stages = renumber(sources, stages)
-        sources.write()
+        sources, stages = draw_mix(rng, 4)
         for name in "s", "s.new", "out":
             if os.path.exists(name):
                 os.remove(name)
