@@ -94,7 +94,7 @@ def check_is_list(kind: pa.DataType, name: str) -> None:
 
 def vector_length(columns: Iterable[pa.Array]) -> int:
     """Returns the length of the first vector in columns of lists of vectors, or
-    1 if there is none."""
+    1 if they are empty."""
     for column in columns:
         column.validate(full=True)      # Arrow does not check a file's offsets
         lengths = storage(storage(column).flatten()).value_lengths()

@@ -36,8 +36,8 @@ def within(batch, of=None, causal=True, device=None):
 
 
 def across(batch, of, device=None):
-    """Returns a function that is True if the element `key` of a list belongs to
-    the sequence of token `query`."""
+    """Returns a function that is True if the element `key` of a list and the
+    token `query` are of the same sequence."""
     queries, keys = numbers(batch, device), numbers(batch, device, of)
 
     def sees(row, head, query, key):

@@ -16,10 +16,10 @@ states that they are shifted; see views.targets.
 
 For aligned sequences, which context parallelism needs, cu_seqlens_q_padded has
 the boundaries including padding, and cu_seqlens_q the boundaries of the
-tokens.  With context_size=N, tokens, labels, loss mask and positions are those
-of one rank of context parallelism; packed_seq_params are those of the whole
-row, as Transformer Engine requires.  Leave context_size at 1 if Megatron itself
-divides the fields, as get_thd_batch_on_this_cp_rank does.
+tokens.  With context_size=N, the result has the tokens, labels, loss mask and
+positions of one rank of context parallelism, but the packed_seq_params of the
+whole row, as Transformer Engine requires.  Leave context_size at 1 if Megatron
+itself divides the fields, as get_thd_batch_on_this_cp_rank does.
 
 SPDX-License-Identifier: MIT
 """

@@ -24,7 +24,7 @@ and seqused() returns the number of tokens; in "ragged", it is removed.
 With of="NAME", a function returns the arrays of a list channel instead of those
 of the tokens.  The elements of a pack's lists are a row of B, the budget of the
 list, and the unused elements at its end are the ghost.  In every view, list i
-belongs to sequence i, so merged_cu(batch, view) and merged_cu(batch, view,
+is that of sequence i, so merged_cu(batch, view) and merged_cu(batch, view,
 of=NAME) are the boundaries of queries and keys in cross attention.
 
 context_parallel() cuts each sequence for the ranks of context parallelism.
@@ -166,8 +166,8 @@ def attention_mask(batch: Batch, of: Optional[str] = None,
 
 
 def cross_mask(batch: Batch, of: str) -> np.ndarray:
-    """bool [S, L, B], as [pack, query, key]: True if the element belongs to the
-    token's sequence, as in the cross attention of a decoder.  Padding attends
+    """bool [S, L, B], as [pack, query, key]: True if the element and the token
+    are of the same sequence, as in the cross attention of a decoder.  Padding attends
     to unused elements.  The row of a token has no True if its list is empty, or
     if the token is padding and no element is unused: its output is 0 in
     flex_attention and scaled_dot_product_attention of torch, but NaN in an

@@ -269,7 +269,7 @@ static void print_ratio(const char *key, double value, bool known)
         printf(", \"%s\": null", key);
 }
 
-/* Prints the start of the object: the options, and what they make overlong. */
+/* Prints the start of the object: the options, and the overlong sequences. */
 static void print_start(const conf *c, uint64_t long_sequences,
                         uint64_t lost_tokens)
 {

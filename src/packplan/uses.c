@@ -1,5 +1,5 @@
 /*
- * uses.c - read token records, and count the sequences by what they use of the
+ * uses.c - read token records, and count the sequences by their use of the
  * capacity and of each budget.
  *
  * SPDX-License-Identifier: MIT

@@ -119,7 +119,7 @@ static uint64_t saved_weight(const state *s, uint64_t stage, uint32_t i)
     return load_u64(weights + i * stride);
 }
 
-/* What a stage has taken from source `i`. */
+/* Returns the amount that a stage has taken from source `i`. */
 static stage_count saved_count(const state *s, uint64_t stage, uint32_t i)
 {
     const unsigned char *from;

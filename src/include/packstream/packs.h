@@ -341,7 +341,7 @@ typedef struct ps_piece {
     uint32_t seq_len;  /* tokens of the whole sequence */
 } ps_piece;
 
-/* Where a sequence, or a piece of a split sequence, is in a file. */
+/* Location of a sequence, or of a piece of a split sequence, in a file. */
 typedef struct ps_location {
     uint64_t pack; /* number of the pack, as in ps_pack_file_read */
     uint32_t slot; /* number of the sequence within the pack, from 0 */

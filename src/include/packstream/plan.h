@@ -160,9 +160,9 @@ typedef struct ps_uses {
  * `n_limits` resources, and at most `depth` sequences.  Limits are from 1 to
  * PS_MAX_BUDGET, and no sequence uses more than a limit.
  *
- * alone[k] receives the bound of resource k, as if there were no other: that of
- * ps_plan_bound, with uses as lengths.  Above PS_MAX_CAPACITY, uses are rounded
- * down for it.  *packs is at least the greatest of these, since it also counts
+ * alone[k] receives the bound for resource k if the other limits are ignored:
+ * that of ps_plan_bound, with uses as lengths.  Uses of a resource whose limit
+ * exceeds PS_MAX_CAPACITY are rounded down.  *packs is at least the greatest of these, since it also counts
  * sequences that no other can join.
  * PS_OK, PS_ERR_ARGUMENT, _LIMIT (uses of more than 2^63 - 1 in total),
  * _MEMORY.

@@ -46,8 +46,9 @@ typedef struct ranks {
 } ranks;
 
 /*
- * An item of the costliest rank, and a shorter one of another or NO_ITEM; or
- * whole packs, as indexes of ranks.packs.
+ * An exchange between the costliest rank and another.  `from` and `to` are an
+ * item of the first and a shorter item of the other, or NO_ITEM; if `packs` is
+ * set, they are indexes of ranks.packs.
  */
 typedef struct swap {
     uint32_t from;
@@ -104,7 +105,7 @@ static void insert(ranks *r, rank *to, ps_share_item item)
     r->items[at] = item;
 }
 
-/* Removes the rank at `at` from `n` in order, and puts it where it belongs. */
+/* Moves the rank at `at` to its position in the first `n` of the order. */
 static void settle(ranks *r, uint32_t at, uint32_t n)
 {
     const place one = {r->order[at].of->cost, r->order[at].of};
@@ -358,7 +359,7 @@ static void make_swap(ranks *r, rank *costliest, rank *other,
     }
 }
 
-/* Makes one swap of the costliest rank.  Returns false if there is none. */
+/* Makes one swap of the costliest rank.  Returns false if no swap helps. */
 static bool improve(ranks *r)
 {
     const uint32_t last = r->shares->ranks - 1;

@@ -410,8 +410,8 @@ static uint32_t at_most(const state *s, int64_t share)
 }
 
 /*
- * The item with the largest share that fits, from item `k` on; NONE: none, or
- * none that can score more than `least`.
+ * Returns the item with the largest share that fits, from item `k` on, or NONE
+ * if none fits that can score more than `least`.
  */
 static uint32_t largest(state *s, const uint64_t *left, uint32_t k,
                         int64_t least)
@@ -636,7 +636,7 @@ static bool is_urgent(const state *s, uint64_t now)
     return now > time && now - time >= max - max / URGENT_PART;
 }
 
-/* Builds the best pack: with item `first`, or with any if that is NONE. */
+/* Builds the best pack, which must contain item `first` unless it is NONE. */
 static void build_best(state *s, uint32_t first)
 {
     s->steps = 0;

@@ -183,7 +183,7 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* What sequence `i` uses of the budget of a channel. */
+/* Amount of the budget of a channel that sequence `i` uses. */
 static uint64_t use_of(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t channel, uint32_t i)
 {

@@ -61,8 +61,8 @@ bool ps_channel_is_number(const ps_channel *channel);
 bool ps_channel_has_budget(const ps_channel *channel);
 
 /*
- * Size of what a channel has in the part of a payload that is the same for all
- * sequences of equal length: an element, or the length of a list; bytes.
+ * Size of a channel's element, or of the length of a list, in bytes.  The
+ * elements of a list have a part of the payload of their own.
  */
 uint32_t ps_channel_fixed_bytes(const ps_channel *channel);
 

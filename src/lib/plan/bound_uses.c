@@ -9,8 +9,7 @@
  * are large.  No two large sequences share a pack, nor does a large sequence
  * with one that uses at least t.  So the large sequences, and the packs that
  * the others of at least t need for any one resource, add up.  With a threshold
- * of 0 there are no large sequences, and the bound is that of a single
- * resource.
+ * of 0, no sequence is large, and the bound is that of a single resource.
  */
 
 #include <float.h>
@@ -50,8 +49,8 @@ static bool is_other(const problem *p, const threshold *t, const ps_uses *of)
 }
 
 /*
- * Bounds the packs by what all sequences but the large ones use of one
- * resource.  Uses are rounded down to units, of which a pack has at most
+ * Bounds the packs by the use of one resource by all sequences that are not
+ * large.  Uses are rounded down to units, of which a pack has at most
  * PS_MAX_CAPACITY.  The sum is not rounded, except as a floating-point number.
  */
 static ps_result bound_one(const problem *p, const threshold *t,
