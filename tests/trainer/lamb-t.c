@@ -20,7 +20,8 @@
 static const tr_part parts[PARTS] = {
     {0, 7, false}, {7, 10000, true}, {10007, 3, true}};
 
-static const tr_lamb_options usual = {.beta1 = 0.9,
+static const tr_lamb_options usual = {.trust = true,
+                                   .beta1 = 0.9,
                                    .beta2 = 0.999,
                                    .epsilon = 1e-6,
                                    .decay = 0.01,
@@ -58,7 +59,7 @@ static void naive_layer(naive *l, const tr_part *part, const double *g,
         v_hat = l->v[i] / (1 - l->beta2_all);
         u[i] = m_hat / (sqrt(v_hat) + l->o.epsilon) + lambda * l->w[i];
     }
-    if (part->decays && norm(l->w + part->offset, part->count) > 0 &&
+    if (l->o.trust && part->decays && norm(l->w + part->offset, part->count) > 0 &&
         norm(u + part->offset, part->count) > 0)
         ratio = norm(l->w + part->offset, part->count) /
                 norm(u + part->offset, part->count);
@@ -159,6 +160,65 @@ static void test_naive(void **state)
     compare(&o, 1, 1);
     o.decay = 0;
     compare(&o, 1, 1);
+}
+
+/*
+ * AdamW as PyTorch documents it: the weights decay first, by `rate` times
+ * `decay`, independently of the gradient.
+ */
+static void adamw_step(naive *l, const double *g, double rate)
+{
+    l->beta1_all *= l->o.beta1;
+    l->beta2_all *= l->o.beta2;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const bool decays = i >= parts[1].offset;
+
+        l->w[i] *= decays ? 1 - rate * l->o.decay : 1;
+        l->m[i] = l->o.beta1 * l->m[i] + (1 - l->o.beta1) * g[i];
+        l->v[i] = l->o.beta2 * l->v[i] + (1 - l->o.beta2) * g[i] * g[i];
+        l->w[i] -= rate * (l->m[i] / (1 - l->beta1_all))
+                   / (sqrt(l->v[i] / (1 - l->beta2_all)) + l->o.epsilon);
+    }
+}
+
+/* Four weights after 20 steps of torch.optim.AdamW 2.15 in double. */
+static const double torch_first[] = {0.5, -0.25, 1, 0};
+static const double torch_last[] = {0.5169932626352298, -0.2563505745134931,
+                                    0.9725529147974558, 0.03048455416315114};
+
+static void test_adamw(void **state)
+{
+    static naive n;
+    static double gradient[NUMBERS];
+    tr_arena w = open_arena(), g = open_arena();
+    tr_lamb_options o = usual;
+    uint64_t seed = 6;
+    tr_lamb *l;
+
+    o.trust = false;
+    o.clip = 0;
+    l = open_lamb(&o);
+    n = (naive){.o = o, .beta1_all = 1, .beta2_all = 1};
+    draw_numbers(&seed, 0.5, n.w);
+    memcpy(n.w + 100, torch_first, sizeof torch_first);
+    to_real(n.w, &w);
+    for (int step = 0; step < 20; step++) {
+        draw_numbers(&seed, 1, gradient);
+        for (int i = 0; i < 4; i++)
+            gradient[100 + i] = ((3 * step + 5 * i) % 7 - 3) / 10.0;
+        to_real(gradient, &g);
+        adamw_step(&n, gradient, 0.01);
+        tr_lamb_step(l, w.at, g.at, 0.01, 1);
+    }
+    assert_int_equal(toy_finish().steps, 20);
+    tr_arena_fetch(&w);
+    for (size_t i = 0; i < NUMBERS; i++)
+        assert_true(fabs((double)w.host[i] - n.w[i]) < 1e-5);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(fabs(n.w[100 + i] - torch_last[i]) < 1e-12);
+    tr_arena_free(&w);
+    tr_arena_free(&g);
+    tr_lamb_free(l);
 }
 
 /*
@@ -294,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_adamw),
         cmocka_unit_test(test_factor),
         cmocka_unit_test(test_no_number),
         cmocka_unit_test(test_no_loss),

@@ -132,7 +132,7 @@ static double trust_ratio(const work *w, const tr_part *part)
 {
     double sum[2] = {0, 0};
 
-    if (!part->decays)
+    if (!part->decays || !w->step->trust)
         return 1;
     for (size_t b = 0; b < blocks_of(part->count); b++) {
         sum[0] += w->sums[b][0];

@@ -32,6 +32,7 @@
 
 /* The arguments of a LAMB step, in the type that kernels compute with. */
 struct tr_lamb_numbers {
+    int trust;
     real beta1, rest1; /* 1 - beta1 */
     real beta2, rest2;
     real correct1, correct2; /* bias corrections, as factors */

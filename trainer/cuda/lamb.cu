@@ -318,8 +318,10 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
 
 /* Computes trust ratios of tensors with decay.  Grid: one tensor per block. */
 static __global__ void __launch_bounds__(THREADS)
-ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
+ratios_kernel(step_numbers step, const int *halted, const double (*sums)[2],
+              tensor *tensors)
 {
+    const bool trust = numbers_of(step).trust;
     tensor *const own = &tensors[blockIdx.x];
     double sum[2] = {0, 0};
 
@@ -331,7 +333,8 @@ ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
     }
     block_sums(sum);
     if (threadIdx.x == 0)
-        own->ratio = sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
+        own->ratio = trust && sum[0] > 0 && sum[1] > 0
+                         ? sqrt(sum[0] / sum[1]) : 1;
 }
 
 /* Grid: one chunk per block; block: THREADS. */
@@ -382,7 +385,7 @@ static void launch_step(tr_cuda *c, const tr_chunks *t,
     launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N>, s,
            t->chunks, t->clip, halted, a, t->sums);
     launch(c, c->stream, "trust ratios", dim3((unsigned)t->n_parts), THREADS,
-           0, ratios_kernel, halted, t->sums, t->tensors);
+           0, ratios_kernel, s, halted, t->sums, t->tensors);
     launch(c, c->stream, "update", chunks, THREADS, 0, update_kernel<N>, s,
            t->chunks, t->tensors, halted, a);
 }
@@ -394,6 +397,7 @@ static void lamb(tr_device *d, const tr_lamb_args *step, size_t n_parts,
     constexpr int N = WIDE<real>;
     tr_cuda *const c = cuda_of(d);
     const tr_lamb_numbers given = {
+        step->trust,
         (real)step->beta1,          (real)(1 - step->beta1),
         (real)step->beta2,          (real)(1 - step->beta2),
         (real)(1 / step->correct1), (real)(1 / step->correct2),

@@ -109,6 +109,7 @@ typedef struct tr_part {
 
 /* Arguments of one LAMB step (lamb.h). */
 typedef struct tr_lamb_args {
+    bool trust; /* false: all trust ratios are 1 */
     double beta1, beta2; /* raised to the power of the step's factor */
     double correct1, correct2;
     double epsilon;

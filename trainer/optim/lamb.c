@@ -88,7 +88,8 @@ void tr_lamb_step(tr_lamb *l, real *weights, const real *gradients, double rate,
                   double factor)
 {
     const tr_lamb_options *o = &l->options;
-    tr_lamb_args step = {.beta1 = pow(o->beta1, factor),
+    tr_lamb_args step = {.trust = o->trust,
+                           .beta1 = pow(o->beta1, factor),
                            .beta2 = pow(o->beta2, factor),
                            .epsilon = o->epsilon,
                            .decay = o->decay,

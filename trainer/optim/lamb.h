@@ -7,6 +7,9 @@
  * many sequences into a step, both betas are raised to the power of p, as in
  * Krell et al. (2021), section 3.4.
  *
+ * Without trust ratios, the method is AdamW (Loshchilov and Hutter, "Decoupled
+ * Weight Decay Regularization", 2017).
+ *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TR_OPTIM_LAMB_H
@@ -15,6 +18,7 @@
 #include "model/ops.h"
 
 typedef struct tr_lamb_options {
+    bool trust;     /* false: AdamW */
     double beta1;   /* decay of the mean of gradients */
     double beta2;   /* decay of the mean of squared gradients */
     double epsilon;

@@ -181,9 +181,9 @@ typedef struct pupil {
 
 static void open_lamb(pupil *p)
 {
-    static const tr_lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
-                                         .epsilon = 1e-6, .decay = 0.01,
-                                         .clip = 1};
+    static const tr_lamb_options options = {.trust = true, .beta1 = 0.9,
+                                            .beta2 = 0.999, .epsilon = 1e-6,
+                                            .decay = 0.01, .clip = 1};
     const size_t n = bert_model_tensors(p->model);
     tr_part *const parts = calloc(n, sizeof *parts);
 

@@ -261,6 +261,8 @@ def programs_for(bug, users):
         names.append("bytes-t")
     if "cuda/product_blas.cc" not in users:  # it has product_lt.cu
         names.append("graphs-t")
+    if "cuda/lamb.cu" in users:
+        names.append("lamb-t")
     if "cuda/linear.cu" in users:
         names.append("product-lt-t")
     names += ["%s-double-t" % stem for stem in stems]

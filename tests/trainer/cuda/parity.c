@@ -62,9 +62,9 @@ static tr_rows rows_of(const char *word)
 static void open_pupil(pupil *p, tr_device *device, tr_rows rows,
                        const bert_config *config)
 {
-    static const tr_lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
-                                         .epsilon = 1e-6, .decay = 0.01,
-                                         .clip = 1};
+    static const tr_lamb_options options = {.trust = true, .beta1 = 0.9,
+                                            .beta2 = 0.999, .epsilon = 1e-6,
+                                            .decay = 0.01, .clip = 1};
     tr_part *parts;
     size_t n;
 

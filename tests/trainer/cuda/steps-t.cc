@@ -79,7 +79,7 @@ static double loss_of(const host_batch &b, const numbers &x)
 static void ask(const rig &r, const tr_batch *b, const array &x,
                 const array &rows, const array &loss)
 {
-    const tr_lamb_args still = {0.9, 0.9, 1, 1, 1e-6, 0, 0, 0};
+    const tr_lamb_args still = {true, 0.9, 0.9, 1, 1, 1e-6, 0, 0, 0};
 
     r.ops->gather_rows(r.d, b->n_mlm, WIDTH, b->mlm_row, x, rows);
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, b->n_mlm, WIDTH, WIDTH, rows,
@@ -340,7 +340,7 @@ static tensors tensors_of(size_t first)
 
 static tr_lamb_args step_at(int number, double clip)
 {
-    return {0.9, 0.99, 1 - pow(0.9, number), 1 - pow(0.99, number), 1e-6,
+    return {true, 0.9, 0.99, 1 - pow(0.9, number), 1 - pow(0.99, number), 1e-6,
             0.01, clip, 0.1};
 }
 
