@@ -1,5 +1,6 @@
 /*
- * nccl.h - replaces NCCL's header of that name: a communicator, and sums.
+ * nccl.h - replaces NCCL's header of that name: a communicator, sums and
+ * gathers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +22,11 @@ typedef enum {
     ncclInProgress = 7
 } ncclResult_t;
 typedef enum { ncclSum = 0 } ncclRedOp_t;
-typedef enum { ncclFloat = 7, ncclDouble = 8 } ncclDataType_t;
+typedef enum {
+    ncclFloat = 7,
+    ncclDouble = 8,
+    ncclBfloat16 = 9
+} ncclDataType_t;
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
@@ -32,6 +37,12 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error);
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count,
+                               ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
+                           ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream);
 const char *ncclGetErrorString(ncclResult_t result);
 
 #endif /* HOSTCUDA_NCCL_H */
