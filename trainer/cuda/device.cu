@@ -140,9 +140,33 @@ to_bf16_kernel(size_t n, const real *from, __nv_bfloat16 *to)
     store_within<N>(x, to, at, 0, (long long)n);
 }
 
-static void weights_written(tr_device *d, const real *weights, size_t n)
+static void to_bf16(tr_cuda *c, cudaStream_t stream, const char *what,
+                    size_t n, const real *from, __nv_bfloat16 *to)
 {
     constexpr int N = WIDE<__nv_bfloat16>;
+
+    if (aligned(from, to))
+        launch(c, stream, what, dim3(blocks_of(n, THREADS * N)), THREADS, 0,
+               to_bf16_kernel<N>, n, from, to);
+    else
+        launch(c, stream, what, dim3(blocks_of(n, THREADS)), THREADS, 0,
+               to_bf16_kernel<1>, n, from, to);
+}
+
+void tr_cuda_to_values(tr_cuda *c, cudaStream_t stream, size_t n,
+                       const real *from, void *to)
+{
+    if (c->bf16)
+        to_bf16(c, stream, "values", n, from, (__nv_bfloat16 *)to);
+    else if (!c->failed)
+        tr_cuda_good(c,
+                     cudaMemcpyAsync(to, from, n * sizeof *from,
+                                     cudaMemcpyDeviceToDevice, stream),
+                     "values");
+}
+
+static void weights_written(tr_device *d, const real *weights, size_t n)
+{
     tr_cuda *const c = cuda_of(d);
 
     if (!c->bf16 || c->failed)
@@ -158,14 +182,7 @@ static void weights_written(tr_device *d, const real *weights, size_t n)
         c->n_weights = n;
     }
     c->weights = weights;
-    if (aligned(weights))
-        launch(c, c->stream, "weights in bfloat16",
-               dim3(blocks_of(n, THREADS * N)), THREADS, 0,
-               to_bf16_kernel<N>, n, weights, c->copy);
-    else
-        launch(c, c->stream, "weights in bfloat16",
-               dim3(blocks_of(n, THREADS)), THREADS, 0, to_bf16_kernel<1>, n,
-               weights, c->copy);
+    to_bf16(c, c->stream, "weights in bfloat16", n, weights, c->copy);
 }
 
 const void *tr_cuda_weight(tr_cuda *c, const real *weight)

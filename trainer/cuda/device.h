@@ -70,6 +70,21 @@ struct tr_graphs;   /* graphs.cu */
 struct tr_ranks;    /* ranks.cc */
 struct tr_nccl;     /* nccl.cc */
 struct tr_sdpa;     /* sdpa.cc */
+struct tr_cuda;
+
+/*
+ * What lamb() needs from other ranks if each updates its shards (nccl.cc).  The
+ * sums, like lamb()'s kernels, run in c->stream's order.
+ */
+struct tr_exchange {
+    /* Values of the shards, at the indices of moments: before lamb() the
+     * summed gradients, after it the new weights. */
+    void *own;
+    void (*sum)(tr_cuda *c, double *x, size_t n);
+    void (*sum_reals)(tr_cuda *c, real *x, size_t n);
+    /* Starts to send `own` to all ranks, which store it as weights. */
+    void (*send_weights)(tr_cuda *c, real *weights);
+};
 
 struct tr_cuda {
     tr_device device; /* first */
@@ -87,6 +102,7 @@ struct tr_cuda {
     uint64_t graph_launches, launches; /* since the last finish() */
     struct tr_ranks *ranks; /* sums over ranks, by the host... */
     struct tr_nccl *nccl;   /* ...or by NCCL; both NULL with one rank */
+    struct tr_exchange *exchange; /* NULL if there are no shards */
     struct tr_sdpa *sdpa;   /* NULL: our own kernels */
     size_t ragged;            /* width of a row of cuDNN's output, in numbers */
     /* Called before each wait for `stream` (nccl.cc); may be NULL. */
@@ -143,6 +159,10 @@ void *tr_cuda_scratch(tr_cuda *c, size_t bytes);
  * Returns the address of a weight's bfloat16 copy, or `weight` if it has none.
  */
 const void *tr_cuda_weight(tr_cuda *c, const real *weight);
+
+/* Converts numbers to the device's values, in `stream`. */
+void tr_cuda_to_values(tr_cuda *c, cudaStream_t stream, size_t n,
+                       const real *from, void *to);
 
 /* Frees device memory; invalidates all graphs. */
 void tr_cuda_free(tr_cuda *c, void *block);

@@ -12,14 +12,21 @@
  *   update   updates the weights and their bfloat16 copy
  *
  * The host does not check results: if a norm or a loss is not finite, `begin`
- * sets a flag on the device, and later kernels return at once.  Sums over
+ * sets a flag on the device, and later kernels change nothing.  Sums over
  * chunks are computed in order.
+ *
+ * If each rank updates its shards, the table has only their chunks, and the
+ * gradients are values at the indices of moments.  The norm and the sums for
+ * trust ratios are then also summed over ranks, which makes the same decisions
+ * on all ranks.  In bfloat16, vectors are summed over ranks as real, each
+ * number with zeros of the other ranks, because kernels read them as real.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <new>
 
 #include "cuda/graphs.h"
@@ -32,6 +39,7 @@
 struct chunk {
     unsigned long long begin;
     unsigned long long end;
+    long long shift; /* index in the arenas minus index of the moments */
     unsigned part;
 };
 
@@ -41,6 +49,8 @@ struct tensor {
     unsigned count;
     int decays;
     double ratio;
+    /* Without decay: the whole tensor, and its place in `vectors`. */
+    unsigned long long offset, numbers, vector;
 };
 
 /* The table of chunks.  The norm of the gradient does not use it, but covers
@@ -55,6 +65,11 @@ struct tr_chunks {
     double *norms;     /* [blocks] sums of squared gradients */
     double (*sums)[2]; /* [n_chunks] squares of weights and of updates */
     double *clip;      /* factor applied to the gradients */
+    /* With shards only. */
+    double *norm;        /* square of the gradient's norm */
+    double (*totals)[2]; /* [n_parts] `sums` of all chunks and ranks */
+    real *vectors;
+    size_t n_vectors; /* 0 in float */
 };
 
 /* ---- The table ---- */
@@ -70,6 +85,9 @@ static void free_table(tr_cuda *c)
     tr_cuda_free(c, t->norms);
     tr_cuda_free(c, t->sums);
     tr_cuda_free(c, t->clip);
+    tr_cuda_free(c, t->norm);
+    tr_cuda_free(c, t->totals);
+    tr_cuda_free(c, t->vectors);
     *t = {};
 }
 
@@ -82,30 +100,45 @@ void tr_chunks_close(tr_cuda *c)
     c->chunks = NULL;
 }
 
-/* Chunks end at multiples of CHUNK and at the end of the part. */
-static size_t chunks_of(const tr_part *p)
-{
-    return p->count ? (p->offset + p->count - 1) / CHUNK - p->offset / CHUNK
-                          + 1
-                    : 0;
-}
-
-static void cut(const tr_part *parts, size_t n_parts, chunk *chunks,
-                tensor *tensors)
+/*
+ * Cuts a part's numbers in these shards into chunks, which end at multiples of
+ * CHUNK.  Returns their number; `to` may be NULL.
+ */
+static unsigned cut(const tr_part *p, unsigned part, const tr_shards *shards,
+                    chunk *to)
 {
     unsigned n = 0;
 
-    for (size_t i = 0; i < n_parts; i++) {
-        const tr_part *const p = &parts[i];
-        const unsigned long long end = p->offset + p->count;
+    for (size_t i = 0; i < shards->n; i++) {
+        const tr_shard *const s = &shards->list[i];
+        const size_t end = std::min(p->offset + p->count, s->end);
+        size_t at = std::max(p->offset, s->begin);
 
-        tensors[i] = {n, (unsigned)chunks_of(p), p->decays, 1};
-        for (unsigned long long at = p->offset; at < end; n++) {
-            const unsigned long long next = (at / CHUNK + 1) * CHUNK;
+        for (; at < end; n++) {
+            const size_t next = std::min((at / CHUNK + 1) * CHUNK, end);
 
-            chunks[n] = {at, next < end ? next : end, (unsigned)i};
-            at = chunks[n].end;
+            if (to)
+                to[n] = {at, next, (long long)(s->begin - s->at), part};
+            at = next;
         }
+    }
+    return n;
+}
+
+static void cut_all(const tr_chunks *t, const tr_shards *shards,
+                    chunk *chunks, tensor *tensors)
+{
+    unsigned long long vectors = 0;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < t->n_parts; i++) {
+        const tr_part *const p = &t->parts[i];
+        const unsigned count = cut(p, (unsigned)i, shards, chunks + n);
+
+        tensors[i] = {n, count, p->decays, 1, p->offset, p->count, vectors};
+        n += count;
+        if (!p->decays)
+            vectors += p->count;
     }
 }
 
@@ -116,14 +149,14 @@ template <typename T> static bool make(tr_cuda *c, T **to, size_t n)
 }
 
 /* Builds the table on the host and copies it to the device. */
-static bool fill_table(tr_cuda *c)
+static bool fill_table(tr_cuda *c, const tr_shards *shards)
 {
     tr_chunks *const t = c->chunks;
     chunk *const chunks = (chunk *)calloc(t->n_chunks + 1, sizeof *chunks);
     tensor *const tensors = (tensor *)calloc(t->n_parts + 1, sizeof *tensors);
 
     if (chunks && tensors) {
-        cut(t->parts, t->n_parts, chunks, tensors);
+        cut_all(t, shards, chunks, tensors);
         c->table.upload(&c->device, t->chunks, chunks,
                         t->n_chunks * sizeof *chunks);
         c->table.upload(&c->device, t->tensors, tensors,
@@ -136,9 +169,26 @@ static bool fill_table(tr_cuda *c)
     return !c->failed;
 }
 
+static bool make_totals(tr_cuda *c)
+{
+    tr_chunks *const t = c->chunks;
+
+    for (size_t i = 0; i < t->n_parts && c->bf16; i++)
+        if (!t->parts[i].decays)
+            t->n_vectors += t->parts[i].count;
+    if (!make(c, &t->norm, 1) || !make(c, &t->totals, t->n_parts)
+        || !make(c, &t->vectors, t->n_vectors))
+        return false;
+    c->table.fill(&c->device, t->totals, 0, t->n_parts * sizeof *t->totals);
+    return !c->failed;
+}
+
 static bool make_table(tr_cuda *c, size_t n_parts, const tr_part *parts,
                        size_t numbers)
 {
+    tr_shard all = {0, numbers, 0};
+    const tr_shards whole = {&all, 1, numbers};
+    const tr_shards *const shards = c->exchange ? c->device.shards : &whole;
     tr_chunks *const t = c->chunks;
 
     t->parts = (tr_part *)calloc(n_parts + 1, sizeof *parts);
@@ -149,11 +199,11 @@ static bool make_table(tr_cuda *c, size_t n_parts, const tr_part *parts,
     t->n_parts = n_parts;
     t->numbers = numbers;
     for (size_t i = 0; i < n_parts; i++)
-        t->n_chunks += chunks_of(&parts[i]);
+        t->n_chunks += cut(&parts[i], 0, shards, NULL);
     return make(c, &t->chunks, t->n_chunks) && make(c, &t->tensors, n_parts)
-           && make(c, &t->norms, numbers / CHUNK + 1)
+           && make(c, &t->norms, shards->numbers / CHUNK + 1)
            && make(c, &t->sums, t->n_chunks) && make(c, &t->clip, 1)
-           && fill_table(c);
+           && (c->exchange == NULL || make_totals(c)) && fill_table(c, shards);
 }
 
 static bool is_same(const tr_part *a, const tr_part *b)
@@ -203,9 +253,9 @@ static inline __device__ tr_lamb_numbers numbers_of(const step_numbers &s)
 }
 
 /* Grid: CHUNK numbers per block; block: THREADS. */
-template <int N>
+template <int N, typename G>
 static __global__ void __launch_bounds__(THREADS)
-norm_kernel(size_t numbers, const real *gradients, double *norms)
+norm_kernel(size_t numbers, const G *gradients, double *norms)
 {
     const long long begin = (long long)blockIdx.x * CHUNK;
     double sum[1] = {0};
@@ -222,27 +272,51 @@ norm_kernel(size_t numbers, const real *gradients, double *norms)
         norms[blockIdx.x] = sum[0];
 }
 
+static inline __device__ double sum_of(unsigned n, const double *norms)
+{
+    double sum[1] = {0};
+
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        sum[0] += norms[i];
+    block_sums(sum);
+    return sum[0];
+}
+
+static inline __device__ bool are_finite(const double *loss)
+{
+    bool finite = true;
+
+    for (int i = 0; i < TR_LOSSES; i++)
+        finite = finite && isfinite(loss[i]);
+    return finite;
+}
+
+/*
+ * The square of a rank's norm for the sum over ranks, or NaN if a loss is not
+ * finite.  Grid: one block; block: ONE_BLOCK threads.
+ */
+static __global__ void __launch_bounds__(ONE_BLOCK)
+own_norm_kernel(unsigned n, const double *norms, const tr_sums *sums,
+                double *norm)
+{
+    const double sum = sum_of(n, norms);
+
+    if (threadIdx.x == 0)
+        *norm = are_finite(sums->loss) ? sum : NAN;
+}
+
 /* Grid: one block; block: ONE_BLOCK threads. */
 static __global__ void __launch_bounds__(ONE_BLOCK)
 begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
              tr_sums *sums)
 {
     const double most = numbers_of(step).clip;
-    double sum[1] = {0};
-    double norm;
-    bool finite;
+    const double norm = sqrt(sum_of(n, norms));
 
-    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
-        sum[0] += norms[i];
-    block_sums(sum);
     if (threadIdx.x > 0)
         return;
-    norm = sqrt(sum[0]);
     *clip = most > 0 && norm > most ? most / norm : 1;
-    finite = isfinite(norm);
-    for (int i = 0; i < TR_LOSSES; i++)
-        finite = finite && isfinite(sums->loss[i]);
-    if (!finite)
+    if (!isfinite(norm) || !are_finite(sums->loss))
         sums->halted = 1;
     if (sums->halted)
         return;
@@ -254,12 +328,14 @@ begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
 
 /* ---- Moments and updates ---- */
 
+/* All but `weights` and `vectors` have the indices of moments. */
 struct arenas {
     real *weights;
-    const real *gradients;
+    const void *gradients;
     real *mean;
     real *square;
-    __nv_bfloat16 *copy; /* bfloat16 weights; may be NULL */
+    void *values; /* copy of the weights, or weights to send; may be NULL */
+    real *vectors; /* vectors to sum over ranks; may be NULL */
 };
 
 /* Returns the update of a weight, before learning rate and trust ratio. */
@@ -275,7 +351,7 @@ static inline __device__ real update_of(const tr_lamb_numbers &s,
  * Updates the moments and computes sums for trust ratios, which tensors without
  * decay do not use.  Grid: one chunk per block; block: THREADS.
  */
-template <int N>
+template <int N, typename G>
 static __global__ void __launch_bounds__(THREADS)
 moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
                const int *halted, arenas a, double (*sums)[2])
@@ -293,9 +369,10 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
         real weight[N], gradient[N], mean[N], square[N];
 
         load_within<N>(a.weights, i, begin, end, 0, weight);
-        load_within<N>(a.gradients, i, begin, end, 0, gradient);
-        load_within<N>(a.mean, i, begin, end, 0, mean);
-        load_within<N>(a.square, i, begin, end, 0, square);
+        load_within<N>((const G *)a.gradients - own.shift, i, begin, end, 0,
+                       gradient);
+        load_within<N>(a.mean - own.shift, i, begin, end, 0, mean);
+        load_within<N>(a.square - own.shift, i, begin, end, 0, square);
         for (int j = 0; j < N; j++) {
             const real g = gradient[j] * scale;
             real update;
@@ -306,8 +383,8 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
             sum[0] += (double)weight[j] * (double)weight[j];
             sum[1] += (double)update * (double)update;
         }
-        store_within<N>(mean, a.mean, i, begin, end);
-        store_within<N>(square, a.square, i, begin, end);
+        store_within<N>(mean, a.mean - own.shift, i, begin, end);
+        store_within<N>(square, a.square - own.shift, i, begin, end);
     }
     block_sums(sum);
     if (threadIdx.x == 0) {
@@ -316,12 +393,21 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
     }
 }
 
-/* Computes trust ratios of tensors with decay.  Grid: one tensor per block. */
+/* Returns the norm of the weights over the norm of the update. */
+static inline __device__ double ratio_of(int trust, const double *sum)
+{
+    return trust && sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
+}
+
+/*
+ * Computes trust ratios of tensors with decay, or only their sums if there are
+ * `totals`.  Grid: one tensor per block.
+ */
 static __global__ void __launch_bounds__(THREADS)
 ratios_kernel(step_numbers step, const int *halted, const double (*sums)[2],
-              tensor *tensors)
+              tensor *tensors, double (*totals)[2])
 {
-    const bool trust = numbers_of(step).trust;
+    const int trust = numbers_of(step).trust;
     tensor *const own = &tensors[blockIdx.x];
     double sum[2] = {0, 0};
 
@@ -332,13 +418,26 @@ ratios_kernel(step_numbers step, const int *halted, const double (*sums)[2],
         sum[1] += sums[own->first + i][1];
     }
     block_sums(sum);
-    if (threadIdx.x == 0)
-        own->ratio = trust && sum[0] > 0 && sum[1] > 0
-                         ? sqrt(sum[0] / sum[1]) : 1;
+    if (threadIdx.x > 0)
+        return;
+    own->ratio = ratio_of(trust, sum);
+    for (int i = 0; totals && i < 2; i++)
+        totals[blockIdx.x][i] = sum[i];
+}
+
+/* Computes trust ratios from sums over ranks.  One tensor per thread. */
+static __global__ void __launch_bounds__(THREADS)
+total_ratios_kernel(step_numbers step, unsigned n, const double (*totals)[2],
+                    tensor *tensors)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n && tensors[i].decays)
+        tensors[i].ratio = ratio_of(numbers_of(step).trust, totals[i]);
 }
 
 /* Grid: one chunk per block; block: THREADS. */
-template <int N>
+template <int N, typename V>
 static __global__ void __launch_bounds__(THREADS)
 update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
               const int *halted, arenas a)
@@ -349,45 +448,134 @@ update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
     const tensor its = tensors[own.part];
     const real decay = its.decays ? s.decay : 0;
     const real rate = (real)(s.rate * its.ratio);
+    const bool changes = !*halted;
+    const bool is_vector = a.vectors && !its.decays;
 
-    if (*halted)
-        return;
     for (long long i = begin / N * N + threadIdx.x * N; i < end;
          i += THREADS * N) {
         real weight[N], mean[N], square[N];
 
         load_within<N>(a.weights, i, begin, end, 0, weight);
-        load_within<N>(a.mean, i, begin, end, 0, mean);
-        load_within<N>(a.square, i, begin, end, 0, square);
-        for (int j = 0; j < N; j++)
-            weight[j] -= rate * update_of(s, decay, mean[j], square[j],
+        load_within<N>(a.mean - own.shift, i, begin, end, 0, mean);
+        load_within<N>(a.square - own.shift, i, begin, end, 0, square);
+        for (int j = 0; j < N; j++) {
+            const real update = update_of(s, decay, mean[j], square[j],
                                           weight[j]);
+
+            weight[j] = changes ? weight[j] - rate * update : weight[j];
+        }
         store_within<N>(weight, a.weights, i, begin, end);
-        if (a.copy)
-            store_within<N>(weight, a.copy, i, begin, end);
+        if (a.values)
+            store_within<N>(weight, (V *)a.values - own.shift, i, begin, end);
+        for (int j = 0; j < N; j++)
+            if (is_vector && i + j >= begin && i + j < end)
+                a.vectors[its.vector + i + j - its.offset] = weight[j];
     }
+}
+
+/* Stores vectors that were summed over ranks.  Grid: one tensor per block. */
+static __global__ void __launch_bounds__(THREADS)
+vectors_kernel(const tensor *tensors, const real *vectors, real *weights)
+{
+    const tensor own = tensors[blockIdx.x];
+
+    for (unsigned long long i = threadIdx.x; !own.decays && i < own.numbers;
+         i += THREADS)
+        weights[own.offset + i] = vectors[own.vector + i];
 }
 
 /* ---- A step ---- */
 
-template <int N>
+/* Adds up the norm of the gradient. */
+template <int N, typename G>
+static void launch_norm(tr_cuda *c, const tr_chunks *t, const step_numbers &s,
+                        const arenas &a)
+{
+    const size_t numbers = c->exchange ? c->device.shards->numbers
+                                       : t->numbers;
+    const unsigned blocks = blocks_of(numbers, CHUNK);
+
+    launch(c, c->stream, "norm of the gradient", dim3(blocks), THREADS, 0,
+           norm_kernel<N, G>, numbers, (const G *)a.gradients, t->norms);
+    if (c->exchange) {
+        launch(c, c->stream, "norm of the shards", dim3(1), ONE_BLOCK, 0,
+               own_norm_kernel, blocks, t->norms, c->sums, t->norm);
+        c->exchange->sum(c, t->norm, 1);
+    }
+    launch(c, c->stream, "clip", dim3(1), ONE_BLOCK, 0, begin_kernel,
+           c->exchange ? 1 : blocks, c->exchange ? t->norm : t->norms, s,
+           t->clip, c->sums);
+}
+
+static void launch_ratios(tr_cuda *c, const tr_chunks *t,
+                          const step_numbers &s)
+{
+    const unsigned n = (unsigned)t->n_parts;
+
+    launch(c, c->stream, "trust ratios", dim3(n), THREADS, 0, ratios_kernel,
+           s, &c->sums->halted, t->sums, t->tensors, t->totals);
+    if (c->exchange == NULL)
+        return;
+    c->exchange->sum(c, &t->totals[0][0], 2 * t->n_parts);
+    launch(c, c->stream, "trust ratios", dim3(blocks_of(n, THREADS)), THREADS,
+           0, total_ratios_kernel, s, n, t->totals, t->tensors);
+}
+
+/* Sends the new weights of the shards. */
+static void send(tr_cuda *c, const tr_chunks *t, real *weights)
+{
+    if (t->n_vectors > 0) {
+        c->exchange->sum_reals(c, t->vectors, t->n_vectors);
+        launch(c, c->stream, "vectors", dim3((unsigned)t->n_parts), THREADS,
+               0, vectors_kernel, t->tensors, t->vectors, weights);
+    }
+    c->exchange->send_weights(c, weights);
+}
+
+/* G: type of gradients; V: type of `values`. */
+template <int N, typename G, typename V>
 static void launch_step(tr_cuda *c, const tr_chunks *t,
                         const step_numbers &s, const arenas &a)
 {
-    const unsigned blocks = blocks_of(t->numbers, CHUNK);
     const int *const halted = &c->sums->halted;
     const dim3 chunks((unsigned)t->n_chunks);
 
-    launch(c, c->stream, "norm of the gradient", dim3(blocks), THREADS, 0,
-           norm_kernel<N>, t->numbers, a.gradients, t->norms);
-    launch(c, c->stream, "clip", dim3(1), ONE_BLOCK, 0, begin_kernel, blocks,
-           t->norms, s, t->clip, c->sums);
-    launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N>, s,
-           t->chunks, t->clip, halted, a, t->sums);
-    launch(c, c->stream, "trust ratios", dim3((unsigned)t->n_parts), THREADS,
-           0, ratios_kernel, s, halted, t->sums, t->tensors);
-    launch(c, c->stream, "update", chunks, THREADS, 0, update_kernel<N>, s,
+    launch_norm<N, G>(c, t, s, a);
+    launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N, G>,
+           s, t->chunks, t->clip, halted, a, t->sums);
+    launch_ratios(c, t, s);
+    if (a.vectors)
+        c->table.fill(&c->device, a.vectors, 0, t->n_vectors * sizeof(real));
+    launch(c, c->stream, "update", chunks, THREADS, 0, update_kernel<N, V>, s,
            t->chunks, t->tensors, halted, a);
+    if (c->exchange)
+        send(c, t, a.weights);
+}
+
+template <int N>
+static void launch_typed(tr_cuda *c, const tr_chunks *t,
+                         const step_numbers &s, const arenas &a)
+{
+    if (c->bf16 && c->exchange)
+        launch_step<N, __nv_bfloat16, __nv_bfloat16>(c, t, s, a);
+    else if (c->bf16)
+        launch_step<N, real, __nv_bfloat16>(c, t, s, a);
+    else
+        launch_step<N, real, real>(c, t, s, a);
+}
+
+static arenas arenas_of(tr_cuda *c, const tr_chunks *t, real *weights,
+                        const real *gradients, real *mean, real *square)
+{
+    const tr_exchange *const x = c->exchange;
+    void *const copy = c->bf16 ? (void *)tr_cuda_weight(c, weights) : NULL;
+
+    return {weights,
+            x ? x->own : (const void *)gradients,
+            mean,
+            square,
+            x ? x->own : copy,
+            t->n_vectors > 0 ? t->vectors : NULL};
 }
 
 static void lamb(tr_device *d, const tr_lamb_args *step, size_t n_parts,
@@ -404,21 +592,20 @@ static void lamb(tr_device *d, const tr_lamb_args *step, size_t n_parts,
         (real)step->epsilon,        (real)step->decay,
         step->clip,                 step->rate};
     const step_numbers s = {given, tr_graphs_lamb(c, &given)};
-    const arenas a = {weights, gradients, mean, square,
-                      c->bf16 ? (__nv_bfloat16 *)tr_cuda_weight(c, weights)
-                              : NULL};
     const tr_chunks *t;
+    arenas a;
 
     if (c->failed)
         return;
     t = table_of(c, n_parts, parts, numbers);
     if (t == NULL)
         return;
-    if (aligned(weights, gradients, mean, square)
-        && (uintptr_t)a.copy % (N * sizeof *a.copy) == 0)
-        launch_step<N>(c, t, s, a);
+    a = arenas_of(c, t, weights, gradients, mean, square);
+    if (aligned(weights, mean, square) && aligned((const char *)a.gradients)
+        && (uintptr_t)a.values % (N * c->device.value_size) == 0)
+        launch_typed<N>(c, t, s, a);
     else
-        launch_step<1>(c, t, s, a);
+        launch_typed<1>(c, t, s, a);
 }
 
 void tr_cuda_lamb_ops(tr_ops *ops)

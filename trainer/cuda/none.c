@@ -30,12 +30,12 @@ bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
 }
 
 bool tr_cuda_join(tr_device *d, const struct tr_workers *w,
-                  real *gradients, size_t n_gradients, size_t n_sums)
+                  real *gradients, const tr_range *buckets, size_t n_buckets)
 {
     (void)d;
     (void)w;
     (void)gradients;
-    (void)n_gradients;
-    (void)n_sums;
+    (void)buckets;
+    (void)n_buckets;
     return false;
 }

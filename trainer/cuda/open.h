@@ -50,12 +50,14 @@ bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
                        double dropout, char *why, size_t size);
 
 /*
- * Prepares sum_begin() and sum_end() for up to n_sums sums at a time, of
- * n_gradients numbers in total.  All ranks must call it.  Returns false on
- * failure; finish() reports the reason.
+ * Prepares sum_begin() and sum_end() for gradients in these buckets.  If each
+ * rank has a GPU of its own and NCCL is built, also gives the device its
+ * shards, for which moments can then be allocated.  All ranks must call it.
+ * Returns false on failure, also if `buckets` is NULL; finish() reports the
+ * reason.
  */
-bool tr_cuda_join(tr_device *d, const struct tr_workers *w,
-                  real *gradients, size_t n_gradients, size_t n_sums);
+bool tr_cuda_join(tr_device *d, const struct tr_workers *w, real *gradients,
+                  const tr_range *buckets, size_t n_buckets);
 
 #ifdef __cplusplus
 }

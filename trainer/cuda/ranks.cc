@@ -23,8 +23,7 @@
 
 /* A sum in progress. */
 struct sum {
-    size_t first; /* offset in the gradients */
-    size_t n;
+    tr_range bucket;
     cudaEvent_t copied;
 };
 
@@ -32,9 +31,10 @@ struct tr_ranks {
     const tr_workers *all;
     real *gradients; /* on the device... */
     real *host;      /* ...and the pinned copy */
-    sum *sums;
+    sum *sums; /* of the buckets */
     size_t n_sums;
-    size_t begun;
+    size_t *begun; /* indices of sums, in the order of their start */
+    size_t n_begun;
     cudaStream_t stream;
     cudaEvent_t computed;
     void (*close)(tr_device *d); /* the overridden function */
@@ -42,20 +42,21 @@ struct tr_ranks {
 
 /* ---- Sums ---- */
 
-static void sum_begin(tr_device *d, real *x, size_t n)
+static void sum_begin(tr_device *d, size_t bucket)
 {
     tr_cuda *const c = cuda_of(d);
     tr_ranks *const r = c->ranks;
-    sum *const s = &r->sums[r->begun++];
+    const sum *const s = &r->sums[bucket];
+    const size_t first = s->bucket.first;
 
-    s->first = (size_t)(x - r->gradients);
-    s->n = n;
+    r->begun[r->n_begun++] = bucket;
     if (c->failed)
         return;
     tr_cuda_good(c, cudaEventRecord(r->computed, c->stream), WHERE);
     tr_cuda_good(c, cudaStreamWaitEvent(r->stream, r->computed, 0), WHERE);
     tr_cuda_good(c,
-                 cudaMemcpyAsync(r->host + s->first, x, n * sizeof *x,
+                 cudaMemcpyAsync(r->host + first, r->gradients + first,
+                                 s->bucket.count * sizeof(real),
                                  cudaMemcpyDeviceToHost, r->stream),
                  WHERE);
     tr_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
@@ -79,26 +80,27 @@ static bool sum_end(tr_device *d)
     tr_cuda *const c = cuda_of(d);
     tr_ranks *const r = c->ranks;
 
-    for (size_t i = 0; i < r->begun; i++) {
-        const sum *const s = &r->sums[i];
+    for (size_t i = 0; i < r->n_begun; i++) {
+        const sum *const s = &r->sums[r->begun[i]];
 
         wait_for(c, s);
-        tr_workers_sum_begin(r->all, r->host + s->first, s->n);
+        tr_workers_sum_begin(r->all, r->host + s->bucket.first,
+                             s->bucket.count);
     }
     shutdown_allow();
     tr_workers_sum_end(r->all);
     shutdown_forbid();
-    for (size_t i = 0; i < r->begun && !c->failed; i++) {
-        const sum *const s = &r->sums[i];
+    for (size_t i = 0; i < r->n_begun && !c->failed; i++) {
+        const tr_range bucket = r->sums[r->begun[i]].bucket;
 
         tr_cuda_good(c,
-                     cudaMemcpyAsync(r->gradients + s->first,
-                                     r->host + s->first,
-                                     s->n * sizeof(real),
+                     cudaMemcpyAsync(r->gradients + bucket.first,
+                                     r->host + bucket.first,
+                                     bucket.count * sizeof(real),
                                      cudaMemcpyHostToDevice, c->stream),
                      WHERE);
     }
-    r->begun = 0;
+    r->n_begun = 0;
     return !c->failed;
 }
 
@@ -116,6 +118,7 @@ static void close_ranks(tr_device *d)
         if (r->sums[i].copied)
             cudaEventDestroy(r->sums[i].copied);
     free(r->sums);
+    free(r->begun);
     if (r->computed)
         cudaEventDestroy(r->computed);
     if (r->stream)
@@ -125,21 +128,25 @@ static void close_ranks(tr_device *d)
     close(d);
 }
 
-static bool open_events(tr_cuda *c, tr_ranks *r, size_t n_sums)
+/* Returns the number of gradients in all buckets, or 0 after a failure. */
+static size_t open_sums(tr_cuda *c, tr_ranks *r, const tr_range *buckets,
+                        size_t n)
 {
     const unsigned flags = cudaEventDisableTiming;
+    size_t numbers = 0;
 
-    r->sums = (sum *)calloc(n_sums, sizeof *r->sums);
-    if (r->sums == NULL)
-        return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
-    r->n_sums = n_sums;
-    for (size_t i = 0; i < n_sums; i++)
-        if (!tr_cuda_good(
-                c, cudaEventCreateWithFlags(&r->sums[i].copied, flags),
-                WHERE))
-            return false;
-    return tr_cuda_good(c, cudaEventCreateWithFlags(&r->computed, flags),
-                        WHERE);
+    r->sums = (sum *)calloc(n, sizeof *r->sums);
+    r->begun = (size_t *)calloc(n, sizeof *r->begun);
+    if (r->sums == NULL || r->begun == NULL)
+        tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+    for (size_t i = 0; i < n && !c->failed; i++) {
+        r->sums[r->n_sums++].bucket = buckets[i];
+        numbers += buckets[i].count;
+        tr_cuda_good(c, cudaEventCreateWithFlags(&r->sums[i].copied, flags),
+                     WHERE);
+    }
+    tr_cuda_good(c, cudaEventCreateWithFlags(&r->computed, flags), WHERE);
+    return c->failed ? 0 : numbers;
 }
 
 /* True if each rank has its own GPU.  All ranks get the same result. */
@@ -165,16 +172,21 @@ static bool are_apart(const tr_cuda *c, const tr_workers *w)
 }
 
 bool tr_cuda_join(tr_device *d, const tr_workers *w, real *gradients,
-                  size_t n_gradients, size_t n_sums)
+                  const tr_range *buckets, size_t n_buckets)
 {
     tr_cuda *const c = cuda_of(d);
+    size_t numbers;
     tr_ranks *r;
 
+    if (buckets == NULL)
+        tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
     if (tr_nccl_is_built && are_apart(c, w))
-        return tr_nccl_join(c, w);
+        return tr_nccl_join(c, w, gradients, buckets, n_buckets);
     r = new (std::nothrow) tr_ranks();
-    if (r == NULL)
+    if (r == NULL || buckets == NULL) {
+        delete r;
         return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+    }
     r->all = w;
     r->gradients = gradients;
     r->close = c->table.close;
@@ -182,13 +194,13 @@ bool tr_cuda_join(tr_device *d, const tr_workers *w, real *gradients,
     c->table.close = close_ranks;
     c->table.sum_begin = sum_begin;
     c->table.sum_end = sum_end;
+    numbers = open_sums(c, r, buckets, n_buckets);
     return tr_cuda_good(c,
                         cudaStreamCreateWithFlags(&r->stream,
                                                   cudaStreamNonBlocking),
                         WHERE)
-           && open_events(c, r, n_sums)
            && tr_cuda_good(c,
                            cudaMallocHost((void **)&r->host,
-                                          n_gradients * sizeof *r->host),
+                                          numbers * sizeof *r->host),
                            "pinned memory for gradients");
 }

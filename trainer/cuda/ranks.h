@@ -13,6 +13,7 @@
 extern const bool tr_nccl_is_built;
 
 /* Implements tr_cuda_join() if each rank has its own GPU. */
-bool tr_nccl_join(tr_cuda *c, const tr_workers *w);
+bool tr_nccl_join(tr_cuda *c, const tr_workers *w, const real *gradients,
+                  const tr_range *buckets, size_t n_buckets);
 
 #endif /* TR_CUDA_RANKS_H */

@@ -11,12 +11,19 @@
 typedef struct tr_arena {
     tr_device *device;
     size_t n;
+    const tr_shards *shards; /* the numbers on the device; NULL: all n */
     real *at;   /* on the device */
     real *host; /* the mirror; equals `at` if the device is the host */
 } tr_arena;
 
 /* Allocates n zeros.  Returns false if out of memory. */
 bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n);
+
+/*
+ * Does the same, but allocates only the device's shards on the device.  fetch
+ * and store then copy only these; the mirror has all n numbers.
+ */
+bool tr_arena_open_shards(tr_arena *arena, tr_device *device, size_t n);
 void tr_arena_free(tr_arena *arena);
 
 /*

@@ -104,8 +104,33 @@ typedef enum tr_loss { TR_LOSS_MLM, TR_LOSS_NSP, TR_LOSSES } tr_loss;
 typedef struct tr_part {
     size_t offset;
     size_t count;
-    bool decays; /* subject to weight decay and the trust ratio */
+    /* True: subject to weight decay and the trust ratio.  False: a vector,
+     * which operations read as real. */
+    bool decays;
 } tr_part;
+
+/* A range of `count` numbers that starts at index `first` of the arenas. */
+typedef struct tr_range {
+    size_t first;
+    size_t count;
+} tr_range;
+
+/*
+ * Numbers `begin` to `end` - 1 of the arenas, of which a device keeps moments.
+ * The first is at index `at` of the device's moments.
+ */
+typedef struct tr_shard {
+    size_t begin;
+    size_t end;
+    size_t at;
+} tr_shard;
+
+/* A device's part of the moments, with one shard for each bucket. */
+typedef struct tr_shards {
+    tr_shard *list;
+    size_t n;
+    size_t numbers; /* length of the device's arrays, including padding */
+} tr_shards;
 
 /* Arguments of one LAMB step (lamb.h). */
 typedef struct tr_lamb_args {
@@ -280,21 +305,30 @@ typedef struct tr_ops {
     /* ---- Ranks, for devices that are not on the host ---- */
 
     /*
-     * sum_begin starts to sum x[i] over all ranks, in place; operations queued
-     * after it run meanwhile.  Operations queued after sum_end see all sums.
+     * sum_begin starts to sum a bucket's gradients over all ranks; operations
+     * queued after it run meanwhile.  After sum_end, lamb() uses the sums.
      * sum_end returns false on failure; some ranks then lack the sums, but
      * sum_end returns on every rank.  All ranks must start the same sums in the
      * same order, even after a failure.
      */
-    void (*sum_begin)(tr_device *d, real *x, size_t n);
+    void (*sum_begin)(tr_device *d, size_t bucket);
     bool (*sum_end)(tr_device *d);
+
+    /*
+     * On a device with shards, lamb() starts to send new weights to all ranks.
+     * Operations queued after this call see a bucket's new weights.  It must be
+     * called for every bucket between two calls of lamb().
+     */
+    void (*await_weights)(tr_device *d, size_t bucket);
 
     /* ---- The optimiser ---- */
 
     /*
      * Updates all tensors.  If the gradient's norm or a loss is not finite,
      * this step and all later steps until finish() change nothing and are not
-     * counted in the results' `steps`.
+     * counted in the results' `steps`.  On a device with shards, moments have
+     * shards->numbers numbers, and only this device's shards of the weights,
+     * and vectors, are up to date afterwards.
      */
     void (*lamb)(tr_device *d, const tr_lamb_args *step, size_t n_parts,
                  const tr_part *parts, size_t numbers, real *weights,
@@ -314,6 +348,8 @@ struct tr_device {
     bool on_host;
     /* True if other ranks' devices would wait forever if this device failed. */
     bool is_waited_for;
+    /* Set if each rank updates a part of the weights; NULL: all of them. */
+    const tr_shards *shards;
 };
 
 static inline void tr_device_close(tr_device *device)

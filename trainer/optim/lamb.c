@@ -33,8 +33,8 @@ tr_lamb *tr_lamb_open(tr_device *device, const tr_lamb_options *options,
     l->state = (tr_lamb_state){.product1 = 1, .product2 = 1};
     l->n_parts = n_parts;
     l->parts = calloc(n_parts, sizeof *l->parts);
-    if (l->parts == NULL || !tr_arena_open(&l->mean, device, numbers) ||
-        !tr_arena_open(&l->square, device, numbers)) {
+    if (l->parts == NULL || !tr_arena_open_shards(&l->mean, device, numbers) ||
+        !tr_arena_open_shards(&l->square, device, numbers)) {
         tr_lamb_free(l);
         return NULL;
     }

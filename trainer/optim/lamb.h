@@ -17,6 +17,10 @@
 
 #include "model/ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct tr_lamb_options {
     bool trust;     /* false: AdamW */
     double beta1;   /* decay of the mean of gradients */
@@ -51,7 +55,8 @@ void tr_lamb_step(tr_lamb *l, real *weights, const real *gradients, double rate,
 /*
  * The state for a checkpoint.  The moments are host copies of `numbers` numbers
  * each: tr_lamb_fetch copies them from the device, and tr_lamb_store copies
- * them to the device.  Neither does anything if the device is the host.
+ * them to the device.  Neither does anything if the device is the host.  If the
+ * device has shards, both copy only these.
  */
 real *tr_lamb_mean(tr_lamb *l);
 real *tr_lamb_square(tr_lamb *l);
@@ -59,5 +64,9 @@ void tr_lamb_fetch(tr_lamb *l);
 void tr_lamb_store(tr_lamb *l);
 tr_lamb_state tr_lamb_get(const tr_lamb *l);
 void tr_lamb_set(tr_lamb *l, tr_lamb_state state);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* TR_OPTIM_LAMB_H */

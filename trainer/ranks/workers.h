@@ -57,6 +57,10 @@ void tr_workers_sum(const tr_workers *w, double *x, int n);
 /* Copies `x` from rank 0 to all ranks. */
 void tr_workers_copy(const tr_workers *w, void *x, size_t bytes);
 
+/* Copies `x` from rank `from` to rank 0.  Other ranks do nothing. */
+void tr_workers_send_first(const tr_workers *w, uint32_t from, void *x,
+                           size_t bytes);
+
 /* The outcome of tr_workers_agree. */
 typedef struct tr_workers_verdict {
     uint32_t first; /* lowest rank that failed, or `ranks` if none has */

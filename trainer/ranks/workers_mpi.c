@@ -147,6 +147,24 @@ void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
     }
 }
 
+void tr_workers_send_first(const tr_workers *w, uint32_t from, void *x,
+                           size_t bytes)
+{
+    unsigned char *at = x;
+
+    while (from > 0 && bytes > 0) {
+        const size_t m = bytes < PIECE_MAX ? bytes : PIECE_MAX;
+
+        if (w->rank == from)
+            (void)MPI_Send(at, (int)m, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        else if (w->rank == 0)
+            (void)MPI_Recv(at, (int)m, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
+        at += m;
+        bytes -= m;
+    }
+}
+
 /*
  * Rank and status are packed into one number, so that a minimum finds both.
  * All digests are equal if their minimum and maximum are equal; the maximum is

@@ -46,6 +46,15 @@ void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
     (void)bytes;
 }
 
+void tr_workers_send_first(const tr_workers *w, uint32_t from, void *x,
+                           size_t bytes)
+{
+    (void)w;
+    (void)from;
+    (void)x;
+    (void)bytes;
+}
+
 void tr_workers_abort(const tr_workers *w, int status)
 {
     (void)w;

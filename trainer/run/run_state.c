@@ -191,8 +191,10 @@ int run_state_save(run_state *s, tr_device *device, bert_model *model,
         return STATUS_FAILURE;
     if (s->name == NULL || s->saved == s->run.steps)
         return STATUS_OK;
-    bert_model_fetch(model);
-    tr_lamb_fetch(l);
+    if (device->shards == NULL) { /* otherwise, train_gather() did it */
+        bert_model_fetch(model);
+        tr_lamb_fetch(l);
+    }
     if (!device->ops->finish(device, &none, &why)) {
         s->failed = true;
         rank_message("%s", why);

@@ -30,6 +30,7 @@ static sem_t bell;
 static struct {
     pthread_mutex_t turn; /* unlocked while the action may run */
     bool runs;
+    bool deferred;
     shutdown_action *last;
     void *context;
 } stop = {.turn = PTHREAD_MUTEX_INITIALIZER};
@@ -129,7 +130,7 @@ bool shutdown_catch(shutdown_action *last, void *context)
 
 void shutdown_allow(void)
 {
-    if (!stop.runs)
+    if (!stop.runs || stop.deferred)
         return;
     (void)pthread_mutex_unlock(&stop.turn);
     while (atomic_load(&came) != 0)
@@ -138,7 +139,7 @@ void shutdown_allow(void)
 
 void shutdown_forbid(void)
 {
-    if (stop.runs)
+    if (stop.runs && !stop.deferred)
         (void)pthread_mutex_lock(&stop.turn);
 }
 
@@ -146,4 +147,14 @@ void shutdown_now(void)
 {
     shutdown_allow();
     shutdown_forbid();
+}
+
+void shutdown_defer(bool deferred)
+{
+    stop.deferred = deferred;
+}
+
+bool shutdown_is_due(void)
+{
+    return stop.runs && stop.deferred && atomic_load(&came) != 0;
 }

@@ -40,6 +40,14 @@ void shutdown_forbid(void);
 /* Waits for the end of the process if a signal has been caught. */
 void shutdown_now(void);
 
+/*
+ * While deferred, the functions above do nothing, so that the action does not
+ * run: saving then needs all ranks.  shutdown_is_due() returns true if a signal
+ * has been caught meanwhile.
+ */
+void shutdown_defer(bool deferred);
+bool shutdown_is_due(void);
+
 /* True if SIGPIPE has been caught. */
 bool shutdown_pipe_broke(void);
 

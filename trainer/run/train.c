@@ -20,7 +20,10 @@ static int finish(training *t, int status)
 
     rank_message_hold(false);
     settled = train_settle(t);
-    saved = run_state_save(&t->state, t->device, t->model, t->lamb);
+    saved = train_gather(t);
+    shutdown_defer(false);
+    if (saved == STATUS_OK)
+        saved = run_state_save(&t->state, t->device, t->model, t->lamb);
     printed = train_print(t);
     if (status == STATUS_OK)
         status = settled;
@@ -76,6 +79,8 @@ int main(int argc, char **argv)
     }
     if (status == STATUS_OK)
         status = train_join_devices(&t);
+    if (status == STATUS_OK)
+        status = train_open_optimiser(&t);
     if (status == STATUS_OK)
         status = train_resume(&t);
     if (status == STATUS_OK)

@@ -45,6 +45,8 @@ int train_agree(training *t, int status, uint64_t digest)
                      t->workers.rank);
         status = STATUS_FAILURE;
     }
+    if (status == STATUS_OK && shutdown_is_due())
+        status = STATUS_FAILURE;
     shutdown_allow();
     all = tr_workers_agree(&t->workers, status, digest);
     shutdown_forbid();

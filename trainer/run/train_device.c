@@ -5,8 +5,11 @@
  */
 #include "run/train_parts.h"
 
+#include <stdlib.h>
+
 #include "cpu/device.h"
 #include "cuda/open.h"
+#include "ranks/shards.h"
 #include "run/rank_message.h"
 #include "run/shutdown.h"
 
@@ -58,31 +61,63 @@ int train_open_device(training *t)
 
 /* ---- Sums over ranks ---- */
 
+static bool join(training *t)
+{
+    const size_t n = bert_model_buckets(t->model);
+    tr_range *const buckets = calloc(n, sizeof *buckets);
+    bool joined;
+
+    if (buckets != NULL)
+        for (size_t i = 0; i < n; i++)
+            buckets[i] = bert_model_bucket(t->model, i);
+    joined = tr_cuda_join(t->device, &t->workers,
+                          bert_model_device_gradients(t->model), buckets, n);
+    free(buckets);
+    return joined;
+}
+
 int train_join_devices(training *t)
 {
     bool joined;
 
-    if (train_is_alone(t) || t->device->on_host)
+    if (train_is_alone(t))
+        return STATUS_OK;
+    train_watch_buckets(t);
+    if (t->device->on_host)
         return STATUS_OK;
     shutdown_allow();
-    joined = tr_cuda_join(t->device, &t->workers,
-                          bert_model_device_gradients(t->model),
-                          bert_model_numbers(t->model),
-                          bert_model_buckets(t->model));
+    joined = join(t);
     shutdown_forbid();
+    shutdown_defer(t->device->shards != NULL);
     return train_agree(t, joined ? STATUS_OK : train_settle(t), 0);
 }
 
-void train_sum_bucket(void *context, size_t i)
+static void await_bucket(void *context, size_t i)
 {
     const training *t = context;
-    const bert_bucket bucket = bert_model_bucket(t->model, i);
-    real *const x = bert_model_device_gradients(t->model) + bucket.first;
+
+    if (t->device->shards != NULL)
+        t->device->ops->await_weights(t->device, i);
+}
+
+static void sum_bucket(void *context, size_t i)
+{
+    const training *t = context;
+    const tr_range bucket = bert_model_bucket(t->model, i);
 
     if (t->device->on_host)
-        tr_workers_sum_begin(&t->workers, x, bucket.count);
+        tr_workers_sum_begin(&t->workers,
+                             bert_model_device_gradients(t->model)
+                                 + bucket.first, bucket.count);
     else
-        t->device->ops->sum_begin(t->device, x, bucket.count);
+        t->device->ops->sum_begin(t->device, i);
+}
+
+void train_watch_buckets(training *t)
+{
+    bert_model_watch(t->model, &(bert_watch){.needed = await_bucket,
+                                             .done = sum_bucket,
+                                             .context = t});
 }
 
 int train_end_sums(training *t)
@@ -95,5 +130,39 @@ int train_end_sums(training *t)
     shutdown_allow();
     tr_workers_sum_end(&t->workers);
     shutdown_forbid();
+    return STATUS_OK;
+}
+
+/* ---- Checkpoints of shards ---- */
+
+/* Copies every rank's shards to rank 0's mirror. */
+static void gather_mirror(const training *t, real *mirror)
+{
+    for (size_t i = 0; i < bert_model_buckets(t->model); i++)
+        for (uint32_t rank = 1; rank < t->workers.ranks; rank++) {
+            const tr_range shard = tr_shard_of(bert_model_bucket(t->model, i),
+                                               rank, t->workers.ranks);
+
+            tr_workers_send_first(&t->workers, rank, mirror + shard.first,
+                                  shard.count * sizeof *mirror);
+        }
+}
+
+int train_gather(training *t)
+{
+    int status;
+
+    if (t->device == NULL || t->device->shards == NULL || !t->saves ||
+        t->gathered == t->state.run.steps)
+        return STATUS_OK;
+    bert_model_fetch(t->model);
+    tr_lamb_fetch(t->lamb);
+    status = train_settle(t); /* ends all ranks if the device has failed */
+    if (status != STATUS_OK)
+        return status;
+    gather_mirror(t, bert_model_weights(t->model));
+    gather_mirror(t, tr_lamb_mean(t->lamb));
+    gather_mirror(t, tr_lamb_square(t->lamb));
+    t->gathered = t->state.run.steps;
     return STATUS_OK;
 }

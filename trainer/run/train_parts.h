@@ -43,6 +43,8 @@ typedef struct training {
     bert_model *model;
     tr_lamb *lamb;
     run_state state;
+    bool saves;         /* true if rank 0 saves checkpoints */
+    uint64_t gathered;  /* steps of the state that rank 0 can save */
     checkpoint_run now; /* state.run plus the queued steps */
     queued_step queue[QUEUE_MAX];
     uint64_t n_queued;
@@ -90,6 +92,9 @@ int train_open_loader(training *t);
 int train_join_loader(training *t);
 
 int train_open_model(training *t);
+
+/* Opens the optimiser, after the devices have divided the moments. */
+int train_open_optimiser(training *t);
 int train_resume(training *t);
 
 /* ---- train_device.c ---- */
@@ -100,11 +105,17 @@ int train_open_device(training *t);
 /* Connects the devices of all ranks for sums. */
 int train_join_devices(training *t);
 
-/* A bert_bucket_done: starts to sum a bucket over ranks during backward. */
-void train_sum_bucket(void *context, size_t i);
+/* Makes forward and backward exchange each bucket with other ranks. */
+void train_watch_buckets(training *t);
 
 /* Waits for all sums.  Fails on all ranks if a device has failed. */
 int train_end_sums(training *t);
+
+/*
+ * Gathers the state on rank 0 if its ranks have shards and save.  All ranks
+ * must call it, after train_settle and before run_state_save.
+ */
+int train_gather(training *t);
 
 /* ---- train_steps.c ---- */
 

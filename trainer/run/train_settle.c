@@ -6,11 +6,14 @@
 #include "run/train_parts.h"
 
 #include <inttypes.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "run/rank_message.h"
 #include "run/shutdown.h"
 
 #define PATIENCE 1 /* time to wait for the reader after a signal, in seconds */
+#define LOOK 50    /* interval of looks for a signal, in milliseconds */
 
 double train_clock(clockid_t clock)
 {
@@ -111,6 +114,20 @@ static void sum_losses(training *t)
         *s = (report_step){0};
 }
 
+/*
+ * If signals are deferred, waits until a line fits into stdout, and returns
+ * false if a signal is due.
+ */
+static bool await_reader(const training *t)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    bool ready = t->device == NULL || t->device->shards == NULL;
+
+    while (!ready && !shutdown_is_due())
+        ready = poll(&out, 1, LOOK) > 0;
+    return ready;
+}
+
 int train_print(training *t)
 {
     bool written = true;
@@ -118,10 +135,14 @@ int train_print(training *t)
     shutdown_allow();
     (void)pthread_mutex_lock(&t->printer);
     sum_losses(t);
-    if (t->unprinted.steps > 0)
+    if (t->unprinted.steps > 0 && !await_reader(t))
+        written = false;
+    else if (t->unprinted.steps > 0)
         written = report_print(&t->unprinted, t->conf.stats);
     (void)pthread_mutex_unlock(&t->printer);
     shutdown_forbid();
+    if (!written && shutdown_is_due())
+        return STATUS_FAILURE;
     return written ? STATUS_OK : fail_stdout();
 }
 

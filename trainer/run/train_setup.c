@@ -66,7 +66,8 @@ static int set_ranks(training *t)
     t->conf.loader.rank = t->workers.rank;
     t->conf.loader.ranks = t->workers.ranks;
     t->conf.loader.hidden = t->conf.model.hidden;
-    if (t->workers.rank == 0 || t->conf.save == NULL)
+    t->saves = t->conf.save != NULL;
+    if (t->workers.rank == 0 || !t->saves)
         return STATUS_OK;
     t->conf.save = NULL;
     signals_catch_stop();
@@ -159,17 +160,21 @@ int train_open_model(training *t)
     t->model = bert_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
         return train_fail_memory(t, "no memory for the model");
-    t->lamb = open_lamb(t);
-    if (t->lamb == NULL)
-        return train_fail_memory(t, "no memory for the optimiser");
-    if (!train_is_alone(t))
-        bert_model_watch(t->model, train_sum_bucket, t);
     bert_model_set_graph_mode(t->model, (bert_graph_mode)t->conf.graphs);
     conf_settings(&t->conf, &config, t->state.settings,
                   sizeof t->state.settings);
     return run_state_alloc(&t->state, t->loader)
                ? STATUS_OK
                : train_fail("no memory for input positions");
+}
+
+int train_open_optimiser(training *t)
+{
+    t->lamb = open_lamb(t);
+    return train_agree(t, t->lamb != NULL
+                              ? STATUS_OK
+                              : train_fail_memory(
+                                    t, "no memory for the optimiser"), 0);
 }
 
 int train_resume(training *t)
@@ -185,6 +190,7 @@ int train_resume(training *t)
     run_state_broadcast(&t->state, &t->workers, t->model, t->lamb);
     shutdown_forbid();
     t->now = t->state.run;
+    t->gathered = t->now.steps;
     if (t->now.steps == 0)
         return STATUS_OK;
     shutdown_allow();

@@ -93,6 +93,8 @@ static int one_step(training *t)
     if (status == STATUS_OK && is_due(t, t->conf.report))
         status = train_agree(t, train_print(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.save_every))
+        status = train_gather(t);
+    if (status == STATUS_OK && is_due(t, t->conf.save_every))
         status = train_agree(
             t, run_state_save(&t->state, t->device, t->model, t->lamb), 0);
     return status;

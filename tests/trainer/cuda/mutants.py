@@ -39,11 +39,13 @@ ATTENTION = {"cuda/attention.cu", "cuda/attention_forward.cu",
              "cuda/attention_mma_backward.cu", "cuda/groups.cc"}
 # Tested by product-lt-t; other programs have product_blas.cc instead.
 LT = "cuda/product_lt.cu"
+# Tested by shards-t.
+NCCL = "cuda/nccl.cc"
 # Tested by sdpa-t.
 SDPA = {"cuda/sdpa.cc", "cuda/spans.cc"}
 # Sources outside the library, or linked into few tests or none.
 APART = {LT, "cuda/sdpa.cc", "cuda/sdpa_none.cc", "cuda/ranks.cc",
-         "cuda/nccl.cc", "cuda/nccl_none.cc"}
+         NCCL, "cuda/nccl_none.cc"}
 
 # The programs for sources that both back ends share, and the libraries that
 # contain these sources.
@@ -179,7 +181,8 @@ class Build:
                      for way in ("", "-asan", "-tsan", "-counters")]
         words = []
         for word in shlex.split(self.command(target, *libraries)):
-            if Path(word).name in objects:
+            if word == "trainer/cuda/" + Path(word).name and (
+                    Path(word).name in objects):
                 continue
             if word.startswith(library):
                 words += [str(to / each) for each in objects]
@@ -249,6 +252,8 @@ def programs_for(bug, users):
         return ["lamb-t" if users == {"optim/lamb.c"} else "gradient-t"]
     if users == {LT}:
         return ["product-lt-t", "product-lt-asan-t"]
+    if users == {NCCL}:
+        return ["shards-t"]
     if users <= SDPA:
         return ["sdpa-t", "sdpa-asan-t"]
     stems = []
@@ -262,7 +267,7 @@ def programs_for(bug, users):
     if "cuda/product_blas.cc" not in users:  # it has product_lt.cu
         names.append("graphs-t")
     if "cuda/lamb.cu" in users:
-        names.append("lamb-t")
+        names += ["lamb-t", "shards-t"]
     if "cuda/linear.cu" in users:
         names.append("product-lt-t")
     names += ["%s-double-t" % stem for stem in stems]

@@ -123,26 +123,30 @@ static size_t bucket_begin(const bert_model *model, size_t i)
         .offset;
 }
 
-bert_bucket bert_model_bucket(const bert_model *model, size_t i)
+tr_range bert_model_bucket(const bert_model *model, size_t i)
 {
     const size_t first = bucket_begin(model, i);
     const size_t end = i == 0 ? model->params.n_numbers
                               : bucket_begin(model, i - 1);
 
-    return (bert_bucket){.first = first, .count = end - first};
+    return (tr_range){.first = first, .count = end - first};
 }
 
-void bert_model_watch(bert_model *model, bert_bucket_done *done,
-                      void *context)
+void bert_model_watch(bert_model *model, const bert_watch *watch)
 {
-    model->done = done;
-    model->context = context;
+    model->watch = *watch;
+}
+
+static void tell_needed(const bert_model *model, size_t bucket)
+{
+    if (model->watch.needed)
+        model->watch.needed(model->watch.context, bucket);
 }
 
 static void tell_done(const bert_model *model, size_t bucket)
 {
-    if (model->done)
-        model->done(model->context, bucket);
+    if (model->watch.done)
+        model->watch.done(model->watch.context, bucket);
 }
 
 /* ---- Forward and backward ---- */
@@ -222,6 +226,7 @@ bool bert_model_forward(bert_model *model, const tr_batch *padded,
     const tr_tables tables = tables_of(&model->params);
     const tr_norm norm = embedding_norm(&model->params);
     const bert_pass *const pass = &model->pass;
+    const uint32_t layers = model->config.layers;
     const tr_batch *staged;
 
     if (!batch
@@ -234,11 +239,15 @@ bool bert_model_forward(bert_model *model, const tr_batch *padded,
     model->pass = pass_of(model, staged, step);
     if (model->poison)
         bert_activations_poison(a, true);
+    tell_needed(model, layers + 1);
     pass->ops->embed_forward(pass->device, &tables, &norm, staged,
                              &pass->dropout, BERT_SITE_EMBEDDING,
                              &a->embedding_norm, a->embedded);
-    for (uint32_t i = 0; i < model->config.layers; i++)
+    for (uint32_t i = 0; i < layers; i++) {
+        tell_needed(model, layers - i);
         bert_encoder_forward(pass, i, input_of(model, i));
+    }
+    tell_needed(model, 0);
     bert_mlm_forward(pass, output_of(model));
     bert_nsp_forward(pass, output_of(model));
     return true;

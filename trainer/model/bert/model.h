@@ -39,12 +39,6 @@ typedef struct bert_tensor {
     bool decays;   /* subject to weight decay and the trust ratio */
 } bert_tensor;
 
-/* A range of `count` gradients that starts at index `first`. */
-typedef struct bert_bucket {
-    size_t first;
-    size_t count;
-} bert_bucket;
-
 typedef struct bert_model bert_model;
 
 /*
@@ -84,12 +78,20 @@ real *bert_model_device_gradients(const bert_model *model);
  * first, then the embedding.
  */
 size_t bert_model_buckets(const bert_model *model);
-bert_bucket bert_model_bucket(const bert_model *model, size_t i);
+tr_range bert_model_bucket(const bert_model *model, size_t i);
 
-/* Makes backward call `done` for each bucket i as soon as it is complete. */
-typedef void bert_bucket_done(void *context, size_t i);
-void bert_model_watch(bert_model *model, bert_bucket_done *done,
-                      void *context);
+/*
+ * Functions that are called for each bucket i: `needed` before forward queues
+ * the first operation that reads the bucket's weights, `done` when backward has
+ * queued all its gradients.  Either may be NULL.
+ */
+typedef struct bert_watch {
+    void (*needed)(void *context, size_t i);
+    void (*done)(void *context, size_t i);
+    void *context;
+} bert_watch;
+
+void bert_model_watch(bert_model *model, const bert_watch *watch);
 
 /* Options of a step. */
 typedef struct bert_step {

@@ -19,8 +19,7 @@ struct bert_model {
     tr_bucket_pad bucket_pad;
     bert_activations activations;
     bert_pass pass; /* context of the last forward */
-    bert_bucket_done *done; /* called for each bucket; may be NULL */
-    void *context;
+    bert_watch watch;
     bool poison;    /* for tests: set activations to NaN before a pass */
 };
 
