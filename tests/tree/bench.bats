@@ -51,3 +51,13 @@ script() {
     script adversary.py --tries=16 --sequences=500 --windows=64 >found
     grep -q -- '--source=mix:' found
 }
+
+@test "the arithmetic of shards is that of BENCHMARKS.md" {
+    local table=${abs_top_srcdir:?}/BENCHMARKS.md
+    skip_without python3
+    python3 "$abs_top_srcdir/tests/bench/sharding.py" >rows
+    while read -r gpus _ how sent exchange exposed lamb step memory; do
+        grep -qF "| $gpus | $how | $sent GB | $exchange ms | $exposed ms |\
+ $lamb ms | $step ms | $memory GB |" "$table"
+    done < <(tail -n +3 rows)
+}
