@@ -7,7 +7,7 @@
 AC_DEFUN([PS_MPI], [
     AC_ARG_WITH([mpi],
         [AS_HELP_STRING([--without-mpi],
-            [bert-train does without MPI, as one process])],
+            [packtrain does without MPI, as one process])],
         [], [with_mpi=check])
     AS_IF([test "$with_mpi" = no],
         [ps_mpi=no],

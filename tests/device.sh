@@ -11,7 +11,7 @@
 #   the gains of optimisations
 #   tests of kernels under compute-sanitizer: memcheck, racecheck, synccheck and
 #   initcheck
-#   the trainer's tests, every bert-train in them with --device=cuda, in float
+#   the trainer's tests, every packtrain in them with --device=cuda, in float
 #   the tests of cuda.bats and cudnn.bats with the tag "gpu"
 #
 # Each step prints a line when it ends, and the benchmark its tables, so a run
@@ -82,7 +82,7 @@ step() {
 }
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-step build make -C "$build" -j "$(nproc)" bert-train bert-sequences \
+step build make -C "$build" -j "$(nproc)" packtrain bert-sequences \
     packstream tokcat packcat packstat tests/bench/gen \
     cuda-tests || exit 1
 
@@ -131,14 +131,14 @@ export abs_top_srcdir=$top abs_top_builddir=$build
 export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 PATH=$build/.libs:$build:$PATH
 # Before the others on the PATH.
-command_at "$logs/bin/bert-train" "$build/bert-train" --device=cuda \
+command_at "$logs/bin/packtrain" "$build/packtrain" --device=cuda \
     --precision=float --attention=varlen
 step 'trainer with --device=cuda' env PATH="$logs/bin:$PATH" \
     OTHER_ATTENTION=varlen \
     bats "$top/tests/trainer/train.bats" "$top/tests/trainer/save.bats"
 
 # cuda.bats and cudnn.bats use these programs instead of the emulator's.
-command_at "$logs/gpu/bert-train-cuda" "$build/bert-train"
+command_at "$logs/gpu/packtrain-cuda" "$build/packtrain"
 command_at "$logs/gpu/parity" "$build/tests/trainer/cuda/parity-gpu"
 files=("$top/tests/trainer/cuda.bats")
 [ ! -e "$build/tests/trainer/cuda/sdpa-t.gpu" ] ||

@@ -1,7 +1,7 @@
 #!/bin/sh
 # pipeline.sh - train a BERT on text, in one pipe.
 #
-#   text -> spm_encode -> bert-sequences -> tokcat -> packstream -> bert-train
+#   text -> spm_encode -> bert-sequences -> tokcat -> packstream -> packtrain
 #
 # Trains a small sentencepiece model on text that every system has, then a
 # small BERT, for about a minute on two CPUs. Fails unless the loss falls: the
@@ -11,7 +11,7 @@
 #   trainer/pipeline.sh            the whole training
 #   trainer/pipeline.sh --short    a run of a few seconds
 #
-# PATH must contain packstream's programs, bert-sequences and bert-train, which
+# PATH must contain packstream's programs, bert-sequences and packtrain, which
 # are in the build directory, and sentencepiece's spm_train and spm_encode.
 #
 # SPDX-License-Identifier: MIT
@@ -79,7 +79,7 @@ records() {
 
 train_bert() {
     { records | packstream -q -L "$length" |
-        bert-train --packs=16 --steps="$steps" --hidden="$width" \
+        packtrain --packs=16 --steps="$steps" --hidden="$width" \
             --dropout=0 --rate="$rate" --warmup=$((steps * 4)) \
             --total=$((steps * 20)) --report=1 --stats=json ||
         : >failed; } | keep_losses
@@ -131,7 +131,7 @@ case ${1-} in
     *) die "unknown argument '$1'; see the head of this file" ;;
 esac
 for program in spm_train spm_encode tokcat packstream bert-sequences \
-    bert-train; do
+    packtrain; do
     command -v "$program" >/dev/null || die "$program is not on the PATH"
 done
 

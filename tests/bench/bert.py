@@ -90,12 +90,12 @@ def pack(folder, records, kind, options):
 
 def rows_per_second(name, attention, model, packs):
     """By wall clock, and by processor time."""
-    command = ["bert-train", "--stats=json", "--report=1", "--dropout=0.1",
+    command = ["packtrain", "--stats=json", "--report=1", "--dropout=0.1",
                "--packs=%d" % packs, "--steps=%d" % STEPS,
                "--attention=" + attention, "--rows=padded", *model, name]
     steps = measure.reports_of(command)[1:]
     if len(steps) != STEPS - 1:
-        raise Failed("bert-train made %d steps" % (len(steps) + 1))
+        raise Failed("packtrain made %d steps" % (len(steps) + 1))
     return [statistics.median(step["packs"] / step[clock] for step in steps)
             for clock in ("seconds", "processor")]
 

@@ -99,7 +99,7 @@ WAYS = {"SDPA": Way(dense, dense_mask, False),
 # ------------------------------------------------------------------ model
 
 class Norm(nn.LayerNorm):
-    """In float by autocast; results are stored as in bert-train."""
+    """In float by autocast; results are stored as in packtrain."""
 
     def forward(self, x):
         return super().forward(x).to(torch.bfloat16)

@@ -6,7 +6,7 @@
 
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
 rows of 512 tokens a step, each sequence in its own row and packed: with
-bert-train, also with cuDNN's attention, and with a BERT of PyTorch on the same
+packtrain, also with cuDNN's attention, and with a BERT of PyTorch on the same
 rows (bert_torch.py), also compiled.  "Padded" and "packed" compute all of each
 row, "unpadded" skips the padding of rows of one sequence.  All products are in
 bfloat16.  The table has tokens per second, without padding, of the second half
@@ -22,7 +22,7 @@ pairs of tokens of one sequence.  PaLM's formula, also used by nanoGPT, counts
 6 N + 12 L H Q T for each token: all N parameters, so the head for every token,
 and all T (512) tokens of a row as keys.
 
---ablate instead compares pairs of runs of bert-train, with and without an
+--ablate instead compares pairs of runs of packtrain, with and without an
 optimisation, and prints its gain next to the figures of Zeng et al. (2022).
 --kernels lists the kernels of a step on packs, averaged over all STEPS.
 
@@ -92,12 +92,12 @@ def rows_of(stream, count):
     return [json.loads(line) for line in lines]
 
 
-# Streams, and options of bert-train or one of bert_torch.WAYS.
+# Streams, and options of packtrain or one of bert_torch.WAYS.
 CONTENDERS = {
-    "bert-train, padded": ("single", ["--rows=padded"]),
-    "bert-train, packed": ("packed", ["--rows=padded"]),
-    "bert-train, unpadded": ("single", ["--rows=unpadded"]),
-    "bert-train, cuDNN, packed": ("packed", ["--rows=padded",
+    "packtrain, padded": ("single", ["--rows=padded"]),
+    "packtrain, packed": ("packed", ["--rows=padded"]),
+    "packtrain, unpadded": ("single", ["--rows=unpadded"]),
+    "packtrain, cuDNN, packed": ("packed", ["--rows=padded",
                                              "--attention=cudnn"]),
     "PyTorch, SDPA, padded": ("single", "SDPA"),
     "PyTorch, SDPA, packed": ("packed", "SDPA"),
@@ -135,7 +135,7 @@ def by_bert_train(stream, how, options):
     """From two reports, of which the second counts."""
     m = MODELS[options.model]
     done = subprocess.run([
-        "bert-train", "--device=" + options.device, "--stats=json",
+        "packtrain", "--device=" + options.device, "--stats=json",
         "--report=%d" % (options.steps // 2), "--steps=%d" % options.steps,
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,

@@ -43,8 +43,8 @@ device() {
     grep -q 'memcheck --error-exitcode 1' build/device/rows-t-memcheck.log
     grep -q 'kernel_substring=cudnn' build/device/rows-t-racecheck.log
     grep -q 'train.bats' 'build/device/trainer-with---device=cuda.log'
-    grep -qx "exec '$PWD/build/bert-train' --device=cuda \
---precision=float --attention=varlen \"\$@\"" build/device/bin/bert-train
+    grep -qx "exec '$PWD/build/packtrain' --device=cuda \
+--precision=float --attention=varlen \"\$@\"" build/device/bin/packtrain
     log='build/device/trainer,-GPU-and-CPU.log'
     grep -q 'gpu .*/cuda.bats$' "$log"
     command_of build/tests/trainer/cuda/sdpa-t.gpu 'exit 0'
@@ -103,9 +103,9 @@ END
     bench=("$abs_top_srcdir/tests/bench" "$abs_top_builddir")
     python3 bench.py "${bench[@]}" >table
     for way in padded packed unpadded; do
-        grep -qE "^bert-train, $way +$numbers +[?] +[?]$" table
+        grep -qE "^packtrain, $way +$numbers +[?] +[?]$" table
     done
-    grep -q '^bert-train, cuDNN, packed: skipped: .*needs --device' table
+    grep -q '^packtrain, cuDNN, packed: skipped: .*needs --device' table
     python3 bench.py "${bench[@]}" --ablate >table
     grep -qE '^packing +[1-9][0-9]* +[1-9][0-9]* +-?[0-9.]+ % ' table
     grep -q '^CUDA graphs: skipped: .* needs --device=cuda$' table

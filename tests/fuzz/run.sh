@@ -29,7 +29,7 @@
 set -u
 
 all='raw framed zstd plain seekable filter state ids jsonl arrays megatron'
-all="$all tfrecord"
+all="$all model tfrecord"
 
 usage() {
     echo "usage: run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]" \

@@ -457,6 +457,38 @@ tfrecord_seeds() {
     u16 0 | seed tfrecord empty 1 0
 }
 
+# config NAME TYPE MEMBERS: config.json of a model.
+config() {
+    printf '{"model_type":"%s","num_hidden_layers":2,%s}' "$2" "$3" |
+        seed model "$1" 1
+}
+
+# tensors NAME HEADER BYTES: a safetensors file.
+tensors() {
+    { u16 ${#2} && u8 0 0 0 0 0 0 && printf '%s' "$2" &&
+        head -c "$3" /dev/zero; } | seed model "$1" 0
+}
+
+model_seeds() {
+    local rope='"rope_theta":5e5,"factor":8.0'
+    local llama3="$rope,\"low_freq_factor\":1,\"high_freq_factor\":4"
+    local entry='"dtype":"F32","shape":[2,3],"data_offsets":[0,24]'
+    config bert bert '"hidden_act":"gelu_new","type_vocab_size":2'
+    config modernbert modernbert '"local_attention":128'
+    config layers modernbert '"layer_types":["full_attention",
+        "sliding_attention"],"rope_parameters":{"full_attention":{}}'
+    config llama llama "\"rope_scaling\":{\"type\":\"linear\",$rope}"
+    config llama3 llama \
+        "\"rope_parameters\":{\"rope_type\":\"llama3\",$llama3}"
+    config qwen2 qwen2 '"use_sliding_window":true,"max_window_layers":1'
+    config qwen3 qwen3 '"head_dim":128,"attention_bias":false'
+    config mistral mistral '"sliding_window":null,"head_dim":null'
+    tensors empty '{}' 0
+    tensors one "{\"a\":{$entry}}" 24
+    tensors two "{\"__metadata__\":{\"format\":\"pt\"},\"a\":{$entry},
+        \"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[24,28]}}" 28
+}
+
 raw_seeds
 framed_seeds
 zstd_seeds
@@ -468,4 +500,5 @@ ids_seeds
 jsonl_seeds
 arrays_seeds
 megatron_seeds
+model_seeds
 tfrecord_seeds

@@ -59,38 +59,38 @@ static void print_sequences(const toy_batch *toy, const toy_result *result)
     }
 }
 
-static void print_tensors(const bert_model *model, const tr_batch *b)
+static void print_tensors(const tr_model *model, const tr_batch *b)
 {
     printf("numbers %zu\n", sizeof(real));
     printf("hidden %u %u\n", (unsigned)b->n_rows,
-           (unsigned)bert_model_config(model)->hidden);
-    for (size_t i = 0; i < bert_model_tensors(model); i++) {
-        const bert_tensor *const t = bert_model_tensor(model, i);
+           (unsigned)tr_model_config(model)->hidden);
+    for (size_t i = 0; i < tr_model_tensors(model); i++) {
+        const tr_tensor *const t = tr_model_tensor(model, i);
 
         printf("tensor %s %u %u\n", t->name, (unsigned)t->rows,
                (unsigned)t->columns);
     }
 }
 
-static void print_numbers(bert_model *model, const toy_batch *toy)
+static void print_numbers(tr_model *model, const toy_batch *toy)
 {
-    const size_t n = bert_model_numbers(model);
+    const size_t n = tr_model_numbers(model);
     real *const hidden = toy_hidden(model, toy);
 
     fputs("end\n", stdout);
     fwrite(hidden, sizeof(real),
-           (size_t)toy->batch.n_rows * bert_model_config(model)->hidden,
+           (size_t)toy->batch.n_rows * tr_model_config(model)->hidden,
            stdout);
     free(hidden);
-    fwrite(bert_model_weights(model), sizeof(real), n, stdout);
-    fwrite(bert_model_gradients(model), sizeof(real), n, stdout);
+    fwrite(tr_model_weights(model), sizeof(real), n, stdout);
+    fwrite(tr_model_gradients(model), sizeof(real), n, stdout);
 }
 
-static void print_all(const bert_step *step)
+static void print_all(const tr_step *step)
 {
     const toy_plan plan = toy_packed_plan();
-    const bert_config c = toy_config(plan.vocab_size, plan.capacity);
-    bert_model *const model = toy_model(&c, 31);
+    const tr_config c = toy_config(plan.vocab_size, plan.capacity);
+    tr_model *const model = toy_model(&c, 31);
     toy_batch toy = toy_open(&plan);
     const toy_result result = toy_run(model, &toy, step);
 
@@ -103,15 +103,15 @@ static void print_all(const bert_step *step)
     print_tensors(model, &toy.batch);
     print_numbers(model, &toy);
     toy_free(&toy);
-    bert_model_free(model);
+    tr_model_free(model);
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 2)
         return 64;
-    print_all(&(bert_step){.attention = strcmp(argv[1], "dense") == 0
-                                            ? BERT_DENSE
-                                            : BERT_VARLEN});
+    print_all(&(tr_step){.attention = strcmp(argv[1], "dense") == 0
+                                            ? TR_DENSE
+                                            : TR_VARLEN});
     return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -59,7 +59,7 @@ teardown() {
 # small, and other tests may be running.
 start_training() {
     start
-    command -v bert-train >/dev/null || skip "the BERT in examples is not built"
+    command -v packtrain >/dev/null || skip "the BERT in examples is not built"
     export OMP_NUM_THREADS=1
 }
 

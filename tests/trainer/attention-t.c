@@ -108,14 +108,12 @@ static real *run(const tr_batch *b, tr_attend *a, const real *qkv)
     real *const out = malloc(size);
 
     assert_non_null(out);
-    a->hidden = HIDDEN;
-    a->heads = HEADS;
+    a->heads = a->kv_heads = HEADS;
+    a->width = HEAD;
     a->batch = d->ops->stage(d, b);
     assert_non_null(a->batch);
-    a->kept = on_device(
-        NULL, d->ops->attention_kept(d, b, HIDDEN, HEADS, a->dense));
-    a->scratch = on_device(
-        NULL, d->ops->attention_scratch(d, b, HIDDEN, HEADS, a->dense));
+    a->kept = on_device(NULL, d->ops->attention_kept(d, a));
+    a->scratch = on_device(NULL, d->ops->attention_scratch(d, a));
     d->ops->attention_forward(d, a, x, y);
     d->ops->download(d, out, y, size);
     (void)toy_finish();

@@ -37,7 +37,7 @@ packs() {
 
 # train [OPTION]...: a very small BERT; prints its losses.
 train() {
-    bert-train --hidden=16 --packs=4 --stats=json --report=1 "$@" >told ||
+    packtrain --hidden=16 --packs=4 --stats=json --report=1 "$@" >told ||
         return
     sed 's/, "seconds.*//' told
 }
@@ -141,8 +141,7 @@ and --mask=0" train --mask=0 a.pks
     printf '{"input_ids":[5,6],"labels":[-100,-100]}\n%.0s' {1..20} >none
     lines >some
     packs --channel=labels:i32:-100 <none >a.pks
-    refused 65 "a.pks: nothing was learnt: no step had masked tokens or \
-next-sentence labels" train --packs=1 a.pks
+    refused 65 "a.pks: nothing was learnt: no step had a target" train --packs=1 a.pks
     # Special tokens are never masked.
     printf '{"input_ids":[2,0]}\n' | packs >b.pks
     refused 65 "nothing was learnt" train b.pks

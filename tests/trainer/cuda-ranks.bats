@@ -12,11 +12,11 @@ load ranks
 setup() {
     start_ranks
     built="${abs_top_builddir:?}/tests/trainer/cuda"
-    [ -x "$built/bert-train-cuda" ] ||
-        skip "tests/trainer/cuda/bert-train-cuda is not built"
+    [ -x "$built/packtrain-cuda" ] ||
+        skip "tests/trainer/cuda/packtrain-cuda is not built"
     skip_without_mpi
     export HOSTCUDA_THREADS=1
-    gpu=("$built/bert-train-cuda" "${small[@]:1}" --device=cuda
+    gpu=("$built/packtrain-cuda" "${small[@]:1}" --device=cuda
         --precision=float --attention=varlen --packs=5)
 }
 
@@ -40,7 +40,7 @@ ends_with() {
     stderr=
     run -1 --separate-stderr "${@:2}"
     printf '%s\n' "$stderr"
-    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
     [[ $stderr = *"$1"* ]]
 }
 
@@ -134,7 +134,7 @@ shared() {
 
 # shellcheck disable=SC2034 # refused() reads it
 @test "graphs need a single process" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     refused 64 "--graphs=on requires a single process" gpus -- --graphs=on x.pks
 }
 
@@ -189,14 +189,14 @@ ended() {
     kill -TERM "$pid"
     ended
     training
-    kill -TERM "$(pgrep -P "$pid" -f bert-train | head -n 1)"
+    kill -TERM "$(pgrep -P "$pid" -f packtrain | head -n 1)"
     ended
-    [ "$(grep -c '^bert-train' err)" -eq 0 ]
+    [ "$(grep -c '^packtrain' err)" -eq 0 ]
 }
 
 @test "when a rank with shards is killed, all end; the checkpoint stays" {
     training --save-every=1
-    kill -9 "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
+    kill -9 "$(pgrep -P "$pid" -f packtrain | tail -n 1)"
     status=0
     wait "$pid" || status=$?
     [ "$status" -ne 0 ]

@@ -16,15 +16,15 @@ load text
 setup() {
     start_training
     built="${BERT_CUDA_PROGRAMS:-${abs_top_builddir:?}/tests/trainer/cuda}"
-    [ -x "$built/bert-train-cuda" ] ||
-        skip "tests/trainer/cuda/bert-train-cuda is not built"
+    [ -x "$built/packtrain-cuda" ] ||
+        skip "tests/trainer/cuda/packtrain-cuda is not built"
     export HOSTCUDA_THREADS=1
     packs -d 4 -w 4 >x.pks # so small a window leaves padding
 }
 
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
 train() {
-    bert-train "${small[@]}" "$@"
+    packtrain "${small[@]}" "$@"
 }
 
 # gpu [OPTION]...: the same with the CUDA back end, in float.
@@ -33,7 +33,7 @@ gpu() {
 }
 
 bf16() {
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
+    "$built/packtrain-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
 
 # steps FILE: the lines without times.
@@ -158,7 +158,7 @@ same() {
         long=(--epochs=1000000 "--graphs=$graphs" x.pks)
         rm -f part whole
         : >told
-        "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
+        "$built/packtrain-cuda" "${small[@]}" --device=cuda --save=part \
             "${long[@]}" >told &
         pid=$!
         while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
@@ -177,7 +177,7 @@ same() {
 
 # bats test_tags=gpu
 @test "options that the back end does not support are refused" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     refused 64 "--device=cuda does not support --attention=dense" \
         gpu --attention=dense x.pks
     refused 64 "--device=cuda supports --hidden up to 8192" \
@@ -198,7 +198,7 @@ same() {
 
 # bats test_tags=gpu
 @test "a run can only be resumed with the same precision" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     gpu --save=s --steps=1 x.pks >out
     refused 64 "s: saved with precision=float, not with precision=bf16" \
         bf16 --save=s --resume --steps=2 x.pks
@@ -211,7 +211,7 @@ same() {
 # ---- Failures ----
 
 @test "a missing or unsuitable GPU is reported before anything else" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     HOSTCUDA_FAIL=cudaGetDeviceCount:1=100 \
         refused 1 "no CUDA-capable device" gpu --save=part /nonexistent
     HOSTCUDA_FAIL=cudaGetDeviceCount:1=35 \
@@ -234,7 +234,7 @@ fails() {
         [ "$status" -ne 0 ] || break
         printf '%s %s\n' "$1" "$stderr"
         [ "$status" -eq 1 ]
-        [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+        [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
         [ ! -e part.new ]
         # The steps before the failure are saved or not, but never in part.
@@ -271,7 +271,7 @@ keeps() {
         [ ! -e part ] || last=$stderr
         [ ! -e part ] || mv part last
     done
-    [ "$last" = "bert-train: no memory for a batch in the model" ]
+    [ "$last" = "packtrain: no memory for a batch in the model" ]
     gpu "${large[@]}" --save=whole --steps="$(number last 32 8)" x.pks >all
     cmp whole last
 }
@@ -299,14 +299,14 @@ keeps() {
         stderr=
         HOSTCUDA_FAIL=$call:1 run -1 --separate-stderr gpu --graphs=on \
             --save=part --save-every=2 --report=1000 --steps=5 x.pks
-        [ "$stderr" = "bert-train: CUDA graph of a step: out of memory" ]
+        [ "$stderr" = "packtrain: CUDA graph of a step: out of memory" ]
         cmp part kept
     done
 }
 
 # bats test_tags=gpu
 @test "steps before a NaN loss are saved" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     for graphs in on ${LONG:+off}; do
         wild=(--rate=1000 --clip=0 "--graphs=$graphs")
         rm -f part whole
@@ -320,7 +320,7 @@ keeps() {
 }
 
 @test "a GPU with too little memory is reported once" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     HOSTCUDA_MEMORY=100000 refused 1 "memory" gpu --steps=1 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" gpu --steps=1 --packs=50 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# cudnn.bats - bert-train --attention=cudnn as a whole, built for the host with
+# cudnn.bats - packtrain --attention=cudnn as a whole, built for the host with
 # the cuDNN emulation: it learns the same as with our kernels, resumes bit for
 # bit, and reports failures and unsupported options.  Tests with the tag "gpu"
 # also run on a real GPU: see cuda.bats.
@@ -15,8 +15,8 @@ load text
 setup() {
     start_training
     built="${BERT_CUDA_PROGRAMS:-${abs_top_builddir:?}/tests/trainer/cuda}"
-    [ -x "$built/bert-train-cuda" ] ||
-        skip "tests/trainer/cuda/bert-train-cuda is not built"
+    [ -x "$built/packtrain-cuda" ] ||
+        skip "tests/trainer/cuda/packtrain-cuda is not built"
     export HOSTCUDA_THREADS=1
     packs -d 4 -w 4 >x.pks # so small a window leaves padding
 }
@@ -24,7 +24,7 @@ setup() {
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
 # gpu [OPTION]...: with our kernels, in bfloat16.
 gpu() {
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
+    "$built/packtrain-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
 
 cudnn() {
@@ -42,9 +42,9 @@ chooses() {
     local lines
     rm -f part
     stderr=
-    HOSTCUDA_FAIL=${fail-} run -0 --separate-stderr "$built/bert-train-cuda" \
+    HOSTCUDA_FAIL=${fail-} run -0 --separate-stderr "$built/packtrain-cuda" \
         "${small[@]}" --device=cuda --steps=2 "${@:3}" x.pks
-    [[ $stderr = "bert-train: attention: $1 ("*"$2"*")" ]]
+    [[ $stderr = "packtrain: attention: $1 ("*"$2"*")" ]]
     lines=$output
     rm -f part
     gpu --steps=2 "${@:3}" --attention="$1" x.pks >named
@@ -59,7 +59,7 @@ same() {
 # bats test_tags=gpu
 @test "it learns the same as our kernels, with any rows" {
     learn=(--steps=6 --dropout=0 --rate=0.02)
-    bert-train "${small[@]}" "${learn[@]}" x.pks >float
+    packtrain "${small[@]}" "${learn[@]}" x.pks >float
     gpu "${learn[@]}" x.pks >ours
     cudnn "${learn[@]}" x.pks >theirs
     same 1e-2 float theirs
@@ -93,10 +93,10 @@ same() {
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "
     done
     # On the CPU nothing can be chosen.
-    run -0 --separate-stderr "$built/bert-train-cuda" "${small[@]}" --steps=2 \
+    run -0 --separate-stderr "$built/packtrain-cuda" "${small[@]}" --steps=2 \
         x.pks
     [ -z "$stderr" ]
-    bert-train "${small[@]}" --steps=2 --attention=varlen x.pks >named
+    packtrain "${small[@]}" --steps=2 --attention=varlen x.pks >named
     diff <(steps - <<<"$output") <(steps named)
 }
 
@@ -123,7 +123,7 @@ same() {
         diff <(steps all) <(steps first; steps rest)
         cmp whole part
     fi
-    speaker="bert-train: "
+    speaker="packtrain: "
     refused 64 "part: saved with attention=2, not with attention=0" \
         gpu --save=part --resume --steps=7 x.pks
     gpu --save=ours --steps=1 x.pks >out
@@ -132,25 +132,26 @@ same() {
 }
 
 @test "several ranks learn the same as one, except for dropout" {
-    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
+    [ "${MPIRUN:-no}" != no ] || skip "packtrain is built without MPI"
     allow_mpirun
     cudnn --steps=3 --dropout=0 x.pks >one
     for devices in 9.0 9.0,9.0; do
         HOSTCUDA_DEVICES=$devices "$MPIRUN" -q -n 2 \
-            "$built/bert-train-cuda" "${small[@]}" --device=cuda \
+            "$built/packtrain-cuda" "${small[@]}" --device=cuda \
             --attention=auto --steps=3 --dropout=0 x.pks >two 2>told
-        same 1e-5 one two
-        [ "$(grep -c '^bert-train: attention: cudnn (' told)" -eq 1 ]
+        # In bfloat16, NCCL rounds sums of gradients.
+        same 1e-4 one two
+        [ "$(grep -c '^packtrain: attention: cudnn (' told)" -eq 1 ]
     done
 }
 
 # bats test_tags=gpu
 @test "options that it does not support are refused" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     refused 64 "--attention=cudnn needs --device=cuda" \
-        bert-train --attention=cudnn x.pks
+        packtrain --attention=cudnn x.pks
     refused 64 "--attention=cudnn excludes --graphs=on" \
-        bert-train --device=cuda --attention=cudnn --graphs=on x.pks
+        packtrain --device=cuda --attention=cudnn --graphs=on x.pks
     for precision in float tf32; do
         refused 64 "--attention=cudnn needs --precision=bf16" \
             cudnn --precision=$precision x.pks
@@ -161,10 +162,10 @@ same() {
 }
 
 @test "a build without cuDNN reports so before anything else" {
-    speaker="bert-train: "
+    speaker="packtrain: "
     [[ $(made CUDNN_LIBS) != *cudnn* ]] || skip "this build has cuDNN"
     refused 1 "this build has no cuDNN" \
-        bert-train --device=cuda --attention=cudnn --save=part /nonexistent
+        packtrain --device=cuda --attention=cudnn --save=part /nonexistent
     [ ! -e part ]
 }
 
@@ -178,7 +179,7 @@ same() {
         HOSTCUDA_FAIL=$call run -1 --separate-stderr \
             cudnn --save=part --resume --steps=4 --report=1000 x.pks
         printf '%s %s\n' "$call" "$stderr"
-        [ "$(grep -c '^bert-train: attention by cuDNN' <<<"$stderr")" -eq 1 ]
+        [ "$(grep -c '^packtrain: attention by cuDNN' <<<"$stderr")" -eq 1 ]
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
         cmp part kept
     done

@@ -56,8 +56,8 @@ static void test_pieces(void **state)
     s.packing.capacity = 3;
     s.packing.overlong = PS_OVERLONG_SPLIT;
     refuse_next(&s, PS_ERR_ARGUMENT,
-                "pack 2 has a piece of sequence 2: BERT needs whole "
-                "sequences");
+                "pack 2 has a piece of sequence 2: masked language models need "
+                "whole sequences");
 }
 
 /* A loader that cannot be opened; `why` is a part of the message. */

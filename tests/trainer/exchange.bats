@@ -25,8 +25,8 @@ uneven() {
 
 # one_message TEXT: the last run printed TEXT, and nothing else.
 one_message() {
-    [ "$(grep '^bert-train: ' <<<"$stderr" | grep -v -- --help)" = \
-        "bert-train: $1" ]
+    [ "$(grep '^packtrain: ' <<<"$stderr" | grep -v -- --help)" = \
+        "packtrain: $1" ]
 }
 
 @test "each sequence goes to one rank" {
@@ -124,7 +124,7 @@ count() {
             --packs=$input 2>told &
         eventually gone $!
         exits 1 $!
-        grep -q '^bert-train: stdout: cannot be written' told
+        grep -q '^packtrain: stdout: cannot be written' told
     done
     exec 9>&-
 }
@@ -134,12 +134,12 @@ count() {
     head -c 50000 d.0.pks >d.1.pks
     run -1 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
         'd.%d.pks'
-    [[ $stderr == *'bert-train: d.2.pks: No such file'* ]]
+    [[ $stderr == *'packtrain: d.2.pks: No such file'* ]]
     cp x.pks d.2.pks
     run -65 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
         'd.%d.pks'
-    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
-    [[ $stderr == *'bert-train: d.1.pks: '* ]]
+    [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *'packtrain: d.1.pks: '* ]]
     steps=$(number part 32 8)
     [ "$steps" -gt 5 ]
     [ "${#lines[@]}" -eq "$steps" ]
@@ -151,9 +151,9 @@ fault() {
     run "-$2" --separate-stderr ranks 2 env MPI_FAULT="$1" \
         LD_PRELOAD="${abs_top_builddir:?}/tests/trainer/.libs/mpi-faults.so" \
         "${small[@]}" --packs=8 "${@:4}" 'x.%d.pks'
-    grep '^bert-train: ' <<<"$stderr"
-    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
-    [[ $stderr == *"bert-train: "$3* ]]
+    grep '^packtrain: ' <<<"$stderr"
+    [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *"packtrain: "$3* ]]
 }
 
 @test "data from other ranks is checked" {

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-/* bert-train-far defines it as far_open. */
+/* packtrain-far defines it as far_open. */
 #undef tr_cpu_open
 
 #include "far.h"

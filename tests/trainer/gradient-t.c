@@ -19,23 +19,23 @@
 #define PLACES (is_short() ? 3 : 13)
 #endif
 
-static double loss_at(bert_model *model, const toy_batch *toy,
-                      const bert_step *step, size_t place, double shift)
+static double loss_at(tr_model *model, const toy_batch *toy,
+                      const tr_step *step, size_t place, double shift)
 {
-    real *const weight = bert_model_weights(model) + place;
+    real *const weight = tr_model_weights(model) + place;
     const real was = *weight;
     toy_losses losses;
 
     *weight += shift;
-    bert_model_store(model);
+    tr_model_store(model);
     losses = toy_forward(model, toy, step);
     *weight = was;
     return losses.total;
 }
 
 /* The slope by differences of fourth order. */
-static double slope_at(bert_model *model, const toy_batch *toy,
-                       const bert_step *step, size_t place)
+static double slope_at(tr_model *model, const toy_batch *toy,
+                       const tr_step *step, size_t place)
 {
     const double near = loss_at(model, toy, step, place, STEP)
                         - loss_at(model, toy, step, place, -STEP);
@@ -46,12 +46,12 @@ static double slope_at(bert_model *model, const toy_batch *toy,
 }
 
 /* Some elements of a tensor, including the first and the last. */
-static void check_tensor(bert_model *model, const toy_batch *toy,
-                         const bert_step *step, const bert_tensor *t)
+static void check_tensor(tr_model *model, const toy_batch *toy,
+                         const tr_step *step, const tr_tensor *t)
 {
     const size_t n = (size_t)t->rows * t->columns;
     const size_t stride = n / PLACES + 1;
-    const real *const gradients = bert_model_gradients(model) + t->offset;
+    const real *const gradients = tr_model_gradients(model) + t->offset;
     double largest = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -70,22 +70,22 @@ static void check_tensor(bert_model *model, const toy_batch *toy,
 static void test_gradients(void **state)
 {
     static const struct {
-        bert_step step;
+        tr_step step;
         double dropout;
     } cases[] = {
-        {{.attention = BERT_VARLEN}, 0},
-        {{.attention = BERT_DENSE}, 0},
-        {{BERT_VARLEN, true, 8, TR_UNPADDED}, 0.3},
-        {{BERT_DENSE, true, 8, TR_PADDED}, 0.3},
+        {{.attention = TR_VARLEN}, 0},
+        {{.attention = TR_DENSE}, 0},
+        {{TR_VARLEN, true, 8, TR_UNPADDED}, 0.3},
+        {{TR_DENSE, true, 8, TR_PADDED}, 0.3},
     };
 
     /* Those with dropout include everything that the others do. */
     for (size_t i = is_short() ? 2 : 0; i < COUNT(cases); i++) {
-        const bert_step *const step = &cases[i].step;
+        const tr_step *const step = &cases[i].step;
         const toy_plan plan = toy_packed_plan();
-        bert_config config = toy_config(53, 32);
+        tr_config config = toy_config(53, 32);
         toy_batch toy;
-        bert_model *model;
+        tr_model *model;
 
         if (!toy_can(step))
             continue;
@@ -93,10 +93,10 @@ static void test_gradients(void **state)
         config.dropout = cases[i].dropout;
         model = toy_model(&config, 21);
         toy_run(model, &toy, step);
-        for (size_t k = 0; k < bert_model_tensors(model); k++)
-            check_tensor(model, &toy, step, bert_model_tensor(model, k));
+        for (size_t k = 0; k < tr_model_tensors(model); k++)
+            check_tensor(model, &toy, step, tr_model_tensor(model, k));
         toy_free(&toy);
-        bert_model_free(model);
+        tr_model_free(model);
     }
 }
 
@@ -179,12 +179,12 @@ static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
 /* A step of a model with dropout, recording its sites. */
 static void note_step(void)
 {
-    const bert_step step = {BERT_VARLEN, true, 8, TR_UNPADDED};
+    const tr_step step = {TR_VARLEN, true, 8, TR_UNPADDED};
     const toy_plan plan = toy_packed_plan();
-    bert_config config = toy_config(53, 32);
+    tr_config config = toy_config(53, 32);
     tr_device *const device = toy_device();
     toy_batch toy = toy_open(&plan);
-    bert_model *model;
+    tr_model *model;
     tr_ops noting = *device->ops;
 
     noting.embed_forward = embed_forward;
@@ -199,7 +199,7 @@ static void note_step(void)
     config.dropout = 0.5;
     model = toy_model(&config, 21);
     toy_run(model, &toy, &step);
-    bert_model_free(model);
+    tr_model_free(model);
     device->ops = asked.ops;
     toy_free(&toy);
 }

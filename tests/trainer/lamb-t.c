@@ -292,21 +292,21 @@ static void test_no_number(void **state)
 /* A loss of NaN prevents a step, too. */
 static void test_no_loss(void **state)
 {
-    const bert_config config = toy_config(53, 32);
-    const bert_step step = {.attention = BERT_VARLEN};
+    const tr_config config = toy_config(53, 32);
+    const tr_step step = {.attention = TR_VARLEN};
     const toy_plan plan = toy_packed_plan();
-    bert_model *model = toy_model(&config, 1);
+    tr_model *model = toy_model(&config, 1);
     toy_batch toy = toy_open(&plan);
     tr_arena w = open_arena(), g = open_arena();
     tr_lamb *l = open_lamb(&usual);
 
-    bert_model_weights(model)[0] = (real)NAN;
-    bert_model_store(model);
+    tr_model_weights(model)[0] = (real)NAN;
+    tr_model_store(model);
     for (uint32_t i = 0; i < 2; i++) {
         bool good = i == 1;
         tr_results r;
 
-        assert_true(bert_model_forward(model, &toy.batch, &step));
+        assert_true(tr_model_forward(model, &toy.batch, &step));
         tr_lamb_step(l, w.at, g.at, 0.1, 1);
         r = toy_finish();
         assert_int_equal(r.steps, good);
@@ -315,14 +315,14 @@ static void test_no_loss(void **state)
                     (good ? r.loss[TR_LOSS_MLM] : 0));
         assert_true(r.sum[TR_LOSS_NSP] ==
                     (good ? r.loss[TR_LOSS_NSP] : 0));
-        bert_model_weights(model)[0] = 0;
-        bert_model_store(model);
+        tr_model_weights(model)[0] = 0;
+        tr_model_store(model);
     }
     tr_arena_free(&w);
     tr_arena_free(&g);
     tr_lamb_free(l);
     toy_free(&toy);
-    bert_model_free(model);
+    tr_model_free(model);
 }
 
 /* ---- The learning rate ---- */

@@ -12,7 +12,7 @@
 
 #include <omp.h>
 
-#include "model/bert/model_parts.h"
+#include "model/model_parts.h"
 
 /* Relative tolerance. */
 #ifdef TR_DOUBLE
@@ -21,8 +21,8 @@
 #define NEAR 1e-4
 #endif
 
-static const bert_step varlen = {.attention = BERT_VARLEN};
-static const bert_step dense = {.attention = BERT_DENSE};
+static const tr_step varlen = {.attention = TR_VARLEN};
+static const tr_step dense = {.attention = TR_DENSE};
 
 static void assert_near(double x, double y)
 {
@@ -43,13 +43,13 @@ static bool ends_with(const char *name, const char *end)
  * keys' biases is zero except for rounding, since softmax ignores a shift: the
  * queries' biases, stored before it, give the scale.
  */
-static void assert_same_gradients(const bert_model *model, const real *x,
+static void assert_same_gradients(const tr_model *model, const real *x,
                                   const real *y)
 {
     double size = 0;
 
-    for (size_t i = 0; i < bert_model_tensors(model); i++) {
-        const bert_tensor *const t = bert_model_tensor(model, i);
+    for (size_t i = 0; i < tr_model_tensors(model); i++) {
+        const tr_tensor *const t = tr_model_tensor(model, i);
         const size_t n = (size_t)t->rows * t->columns;
         const double d = toy_distance(n, x + t->offset, y + t->offset);
 
@@ -70,14 +70,14 @@ static real *copy_of(const real *x, size_t n)
     return copy;
 }
 
-static real *gradients_of(bert_model *model)
+static real *gradients_of(tr_model *model)
 {
-    return copy_of(bert_model_gradients(model), bert_model_numbers(model));
+    return copy_of(tr_model_gradients(model), tr_model_numbers(model));
 }
 
-static bert_model *open_model(double dropout)
+static tr_model *open_model(double dropout)
 {
-    bert_config config = toy_config(53, 32);
+    tr_config config = toy_config(53, 32);
 
     config.dropout = dropout;
     return toy_model(&config, 5);
@@ -100,7 +100,7 @@ static void compare_losses(const toy_batch *a, const toy_result *x,
 
 /* Two batches run by one model, and the results of the first run. */
 typedef struct pair {
-    bert_model *model;
+    tr_model *model;
     toy_batch a, b;
     toy_result x, y;
     real *gradients;
@@ -110,8 +110,8 @@ typedef struct pair {
 
 /* `poison` fills the model's memory with NaN before the second run. */
 static pair run_pair(double dropout, const toy_plan *plan,
-                     const bert_step *step, const toy_plan *other_plan,
-                     const bert_step *other_step, bool poison)
+                     const tr_step *step, const toy_plan *other_plan,
+                     const tr_step *other_step, bool poison)
 {
     pair p = {.model = open_model(dropout),
               .a = toy_open(plan),
@@ -133,25 +133,25 @@ static void close_pair(pair *p)
     free(p->other_hidden);
     toy_free(&p->a);
     toy_free(&p->b);
-    bert_model_free(p->model);
+    tr_model_free(p->model);
 }
 
 /* Two plans, computed in two ways, have the same results. */
 static void test_ways_agree(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 99, TR_PADDED};
-    static const bert_step trained_dense = {BERT_DENSE, true, 99, TR_PADDED};
-    static const bert_step stripped = {BERT_VARLEN, true, 99, TR_STRIPPED};
-    static const bert_step stripped_dense = {BERT_DENSE, true, 99,
+    static const tr_step trained = {TR_VARLEN, true, 99, TR_PADDED};
+    static const tr_step trained_dense = {TR_DENSE, true, 99, TR_PADDED};
+    static const tr_step stripped = {TR_VARLEN, true, 99, TR_STRIPPED};
+    static const tr_step stripped_dense = {TR_DENSE, true, 99,
                                              TR_STRIPPED};
-    static const bert_step unpadded = {BERT_VARLEN, true, 99, TR_UNPADDED};
+    static const tr_step unpadded = {TR_VARLEN, true, 99, TR_UNPADDED};
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
     const struct {
         const toy_plan *plan;
-        const bert_step *step;
+        const tr_step *step;
         const toy_plan *other_plan;
-        const bert_step *other_step;
+        const tr_step *other_step;
         double dropout;
     } cases[] = {
         /* Packed or not. */
@@ -178,7 +178,7 @@ static void test_ways_agree(void **state)
 
         compare_losses(&p.a, &p.x, &p.b, &p.y);
         assert_same_gradients(p.model, p.gradients,
-                              bert_model_gradients(p.model));
+                              tr_model_gradients(p.model));
         close_pair(&p);
     }
 }
@@ -187,7 +187,7 @@ static void test_ways_agree(void **state)
 static void test_losses_add_up(void **state)
 {
     const toy_plan plan = toy_packed_plan();
-    bert_model *const model = open_model(0);
+    tr_model *const model = open_model(0);
     toy_batch toy = toy_open(&plan);
     const toy_result x = toy_run(model, &toy, &varlen);
     double mlm = 0;
@@ -209,7 +209,7 @@ static void test_losses_add_up(void **state)
     assert_true(x.seq_mlm[toy_find(&toy, 3)] == 0);
     assert_true(x.seq_mlm[toy_find(&toy, 1)] > 0);
     toy_free(&toy);
-    bert_model_free(model);
+    tr_model_free(model);
 }
 
 /* ---- padding ---- */
@@ -278,7 +278,7 @@ static const real *output_before(const pair *p, uint32_t k)
 {
     return p->hidden
            + (size_t)p->a.batch.cls_row[k]
-                 * bert_model_config(p->model)->hidden;
+                 * tr_model_config(p->model)->hidden;
 }
 
 /* And of the second run for the same sequence. */
@@ -288,13 +288,13 @@ static const real *output_after(const pair *p, uint32_t k)
 
     return p->other_hidden
            + (size_t)p->b.batch.cls_row[at]
-                 * bert_model_config(p->model)->hidden;
+                 * tr_model_config(p->model)->hidden;
 }
 
 static size_t output_size(const pair *p, uint32_t k)
 {
     return (size_t)p->a.sequences[k].length
-           * bert_model_config(p->model)->hidden;
+           * tr_model_config(p->model)->hidden;
 }
 
 static void test_sequences_do_not_see_one_another(void **state)
@@ -303,7 +303,7 @@ static void test_sequences_do_not_see_one_another(void **state)
     const uint32_t first = is_short() ? 2 : 0, end = is_short() ? 4 : 14;
 
     for (uint32_t turn = first; turn < end; turn++) {
-        const bert_step *const step = turn % 2 ? &dense : &varlen;
+        const tr_step *const step = turn % 2 ? &dense : &varlen;
         const toy_plan plan = toy_packed_plan();
         toy_plan other = plan;
         pair p;
@@ -333,7 +333,7 @@ static void test_permuted_packs_permute_outputs(void **state)
         {{3, 3}, {1, 20}, {2, 7}}, {{5, 31}, {4, 1}}, {{7, 18}, {6, 12}}};
 
     for (int turn = 0; turn < 2; turn++) {
-        const bert_step *const step = turn ? &dense : &varlen;
+        const tr_step *const step = turn ? &dense : &varlen;
         const toy_plan plan = toy_packed_plan();
         toy_plan other = plan;
         pair p;
@@ -360,11 +360,11 @@ static void test_permuted_packs_permute_outputs(void **state)
  */
 static void test_poison_and_spans_do_nothing(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 3, TR_PADDED};
-    static const bert_step trained_dense = {BERT_DENSE, true, 3, TR_PADDED};
-    static const bert_step unpadded = {BERT_VARLEN, true, 3, TR_UNPADDED};
+    static const tr_step trained = {TR_VARLEN, true, 3, TR_PADDED};
+    static const tr_step trained_dense = {TR_DENSE, true, 3, TR_PADDED};
+    static const tr_step unpadded = {TR_VARLEN, true, 3, TR_UNPADDED};
     static const struct {
-        const bert_step *step;
+        const tr_step *step;
         double dropout;
         uint32_t noise;
         uint32_t spare_spans;
@@ -389,21 +389,21 @@ static void test_poison_and_spans_do_nothing(void **state)
                      cases[i].step, true);
         assert_memory_equal(&p.x, &p.y, sizeof p.x);
         assert_true(p.x.losses.total > 0);
-        after = bert_model_gradients(p.model);
+        after = tr_model_gradients(p.model);
         /* Zeros of either sign are equal. */
-        for (size_t k = 0; k < bert_model_numbers(p.model); k++)
+        for (size_t k = 0; k < tr_model_numbers(p.model); k++)
             assert_true(p.gradients[k] == after[k]);
         close_pair(&p);
     }
 }
 
 /* Bit by bit; zeros of either sign are equal. */
-static void assert_equal_gradients(const bert_model *a, const bert_model *b)
+static void assert_equal_gradients(const tr_model *a, const tr_model *b)
 {
-    const real *const x = bert_model_gradients(a);
-    const real *const y = bert_model_gradients(b);
+    const real *const x = tr_model_gradients(a);
+    const real *const y = tr_model_gradients(b);
 
-    for (size_t i = 0; i < bert_model_numbers(a); i++)
+    for (size_t i = 0; i < tr_model_numbers(a); i++)
         assert_true(x[i] == y[i]);
 }
 
@@ -411,12 +411,12 @@ static void assert_equal_gradients(const bert_model *a, const bert_model *b)
 static void test_batches_of_any_size_follow(void **state)
 {
     static const toy_sequence short_ones[1][TOY_DEPTH] = {{{3, 3}, {8, 2}}};
-    const bert_step *const other = toy_can(&dense) ? &dense : &varlen;
+    const tr_step *const other = toy_can(&dense) ? &dense : &varlen;
     const toy_plan plan = toy_packed_plan();
     toy_plan small = plan;
-    bert_model *const model = open_model(0);
-    bert_model *const fresh = open_model(0);
-    bert_model *const unused = open_model(0);
+    tr_model *const model = open_model(0);
+    tr_model *const fresh = open_model(0);
+    tr_model *const unused = open_model(0);
     toy_batch a;
     toy_batch b;
     toy_result x;
@@ -438,52 +438,52 @@ static void test_batches_of_any_size_follow(void **state)
     assert_equal_gradients(model, unused);
     toy_free(&a);
     toy_free(&b);
-    bert_model_free(model);
-    bert_model_free(fresh);
-    bert_model_free(unused);
+    tr_model_free(model);
+    tr_model_free(fresh);
+    tr_model_free(unused);
 }
 
 /* ---- rounded counts ---- */
 
-static void learn_from(bert_model *model, const toy_batch *toy,
-                       const bert_step *step, bert_graph_mode how)
+static void learn_from(tr_model *model, const toy_batch *toy,
+                       const tr_step *step, tr_graph_mode how)
 {
-    bert_model_set_graph_mode(model, how);
-    assert_true(bert_model_forward(model, &toy->batch, step));
-    bert_model_backward(model);
-    bert_model_fetch_gradients(model);
+    tr_model_set_graph_mode(model, how);
+    assert_true(tr_model_forward(model, &toy->batch, step));
+    tr_model_backward(model);
+    tr_model_fetch_gradients(model);
 }
 
 /* Added elements change no loss and no gradient, whatever they contain. */
 static void test_rounding_adds_nothing(void **state)
 {
-    static const bert_step steps[] = {{BERT_VARLEN, true, 3, TR_PADDED},
-                                      {BERT_DENSE, true, 3, TR_PADDED},
-                                      {BERT_VARLEN, true, 3, TR_STRIPPED},
-                                      {BERT_VARLEN, true, 3, TR_UNPADDED}};
+    static const tr_step steps[] = {{TR_VARLEN, true, 3, TR_PADDED},
+                                      {TR_DENSE, true, 3, TR_PADDED},
+                                      {TR_VARLEN, true, 3, TR_STRIPPED},
+                                      {TR_VARLEN, true, 3, TR_UNPADDED}};
     const toy_plan plan = toy_packed_plan();
 
     for (size_t i = 0; i < COUNT(steps); i += is_short() ? 3 : 1) {
-        bert_model *const model = open_model(0.1);
+        tr_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
         tr_results x, y;
         real *gradients;
 
         if (toy_can(&steps[i])) {
-            learn_from(model, &toy, &steps[i], BERT_EXACT);
+            learn_from(model, &toy, &steps[i], TR_EXACT);
             x = toy_finish();
             gradients = gradients_of(model);
             model->poison = true;
-            learn_from(model, &toy, &steps[i], BERT_ROUNDED);
+            learn_from(model, &toy, &steps[i], TR_ROUNDED);
             y = toy_finish();
             for (int l = 0; l < TR_LOSSES; l++)
                 assert_near(y.loss[l], x.loss[l]);
-            assert_same_gradients(model, bert_model_gradients(model),
+            assert_same_gradients(model, tr_model_gradients(model),
                                   gradients);
             free(gradients);
         }
         toy_free(&toy);
-        bert_model_free(model);
+        tr_model_free(model);
     }
 }
 
@@ -491,15 +491,15 @@ static void test_rounding_adds_nothing(void **state)
 
 static void test_threads_change_no_bit(void **state)
 {
-    static const bert_step steps[] = {{BERT_VARLEN, true, 3, TR_PADDED},
-                                      {BERT_DENSE, true, 3, TR_PADDED},
-                                      {BERT_VARLEN, true, 3, TR_UNPADDED}};
+    static const tr_step steps[] = {{TR_VARLEN, true, 3, TR_PADDED},
+                                      {TR_DENSE, true, 3, TR_PADDED},
+                                      {TR_VARLEN, true, 3, TR_UNPADDED}};
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 
     for (size_t i = 0; i < COUNT(steps) && toy_can(&steps[i]);
          i += is_short() ? 2 : 1) {
-        bert_model *const model = open_model(0.1);
+        tr_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
         toy_result x;
         real *gradients;
@@ -513,13 +513,13 @@ static void test_threads_change_no_bit(void **state)
             omp_set_num_threads(threads);
             y = toy_run(model, &toy, &steps[i]);
             assert_memory_equal(&x, &y, sizeof x);
-            assert_memory_equal(gradients, bert_model_gradients(model),
-                                bert_model_numbers(model)
+            assert_memory_equal(gradients, tr_model_gradients(model),
+                                tr_model_numbers(model)
                                     * sizeof *gradients);
         }
         free(gradients);
         toy_free(&toy);
-        bert_model_free(model);
+        tr_model_free(model);
     }
     omp_set_num_threads(usual);
 }

@@ -107,7 +107,7 @@ static void test_columns(void **state)
     real *const sums = toy_numbers(3, columns);
     real *const products = toy_numbers(3, columns);
 
-    tr_columns_sum(rows, columns, stride, wide, sums);
+    tr_columns_sum(rows, columns, stride, wide, 0, sums);
     tr_columns_sum_products(rows, columns, x, y, products);
     for (size_t c = 0; c < columns; c++) {
         double sum = 0;
@@ -151,8 +151,8 @@ static void test_gelu(void **state)
         real y;
         real d = 3;
 
-        tr_cpu_gelu_forward(1, &x, &y);
-        tr_cpu_gelu_backward(toy_device(), 1, &x, &d);
+        tr_cpu_gelu_forward(TR_GELU_TANH, 1, &x, &y);
+        tr_cpu_gelu_backward(toy_device(), TR_GELU_TANH, 1, &x, &d);
         assert_near((double)y, naive_gelu(is), 1 + fabs(is));
         if (!(fabs((double)d - 3 * naive_slope(is)) <= 1e-5))
             fail_msg("slope %g at %g", (double)d / 3, is);
@@ -164,7 +164,7 @@ static void test_gelu_far_out(void **state)
     const real x[2] = {(real)-1e4, (real)1e4};
     real y[2];
 
-    tr_cpu_gelu_forward(2, x, y);
+    tr_cpu_gelu_forward(TR_GELU_TANH, 2, x, y);
     assert_true(fabs((double)y[0]) < 1e-30);
     assert_true(y[1] == x[1]);
 }
@@ -206,7 +206,10 @@ static void test_norm(void **state)
     real *const x = toy_numbers(1, WIDTH);
     real *const gain = toy_numbers(2, WIDTH);
     real *const bias = toy_numbers(3, WIDTH);
-    const tr_norm norm = {.width = WIDTH, .gain = gain, .bias = bias};
+    const tr_norm norm = {.width = WIDTH,
+                          .epsilon = 1e-12,
+                          .gain = gain,
+                          .bias = bias};
     real hat[WIDTH];
     real y[WIDTH];
     real inverse;
@@ -238,7 +241,10 @@ static void test_norm_of_one_number(void **state)
     real hat[WIDTH];
     real y[WIDTH];
     real inverse;
-    const tr_norm norm = {.width = WIDTH, .gain = one, .bias = one};
+    const tr_norm norm = {.width = WIDTH,
+                          .epsilon = 1e-12,
+                          .gain = one,
+                          .bias = one};
 
     for (size_t i = 0; i < WIDTH; i++)
         x[i] = one[i] = 1;

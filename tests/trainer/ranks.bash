@@ -9,14 +9,14 @@ start_ranks() {
     packs >x.pks
 }
 
-small=(bert-train --hidden=16 --heads=2 --layers=2 --stats=json --report=1)
+small=(packtrain --hidden=16 --heads=2 --layers=2 --stats=json --report=1)
 train() {
     "${small[@]}" "$@"
 }
 
 # skip_without_mpi: for tests that need MPI; to run them by hand, set MPIRUN.
 skip_without_mpi() {
-    [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
+    [ "${MPIRUN:-no}" != no ] || skip "packtrain is built without MPI"
 }
 
 # ranks N COMMAND...

@@ -55,7 +55,7 @@ training() {
     skip_without_mpi
     training --save-every=1
     eventually has_lines 5 out
-    kill -9 "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
+    kill -9 "$(pgrep -P "$pid" -f packtrain | tail -n 1)"
     status=0
     wait "$pid" || status=$?
     [ "$status" -ne 0 ]
@@ -87,7 +87,7 @@ signal_mpirun() {
 }
 
 signal_rank() {
-    kill -INT "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
+    kill -INT "$(pgrep -P "$pid" -f packtrain | tail -n 1)"
 }
 
 # When mpirun signals all ranks, the first is the last one to end.
@@ -95,8 +95,8 @@ signal_rank() {
     skip_without_mpi
     signalled signal_mpirun
     signalled signal_rank
-    [ "$(grep '^bert-train' err)" = \
-        'bert-train: rank 2: stopped by a signal' ]
+    [ "$(grep '^packtrain' err)" = \
+        'packtrain: rank 2: stopped by a signal' ]
 }
 
 @test "ranks that read different packs end, and one reports it" {
@@ -106,8 +106,8 @@ signal_rank() {
     cp x.pks 2.pks
     run ! --separate-stderr ranks 3 sh -c \
         "${small[*]} --packs=10 \$OMPI_COMM_WORLD_RANK.pks"
-    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
-    [[ $stderr = *"bert-train: 0.pks: the ranks read different packs"* ]]
+    [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr = *"packtrain: 0.pks: the ranks read different packs"* ]]
 }
 
 @test "a failure that every rank sees is reported once; nothing is lost" {
@@ -120,23 +120,23 @@ signal_rank() {
         set -- $options
         rm -f part
         run "-$1" --separate-stderr ranks 3 "${small[@]}" --save=part "${@:2}"
-        [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
-        [[ $stderr = *"bert-train: "@(cut.pks|step *: the loss is not finite)* ]]
+        [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
+        [[ $stderr = *"packtrain: "@(cut.pks|step *: the loss is not finite)* ]]
         steps=$(number part 32 8)
         [ "$steps" -gt 0 ]
         [ "${#lines[@]}" -eq "$steps" ]
     done
     run -64 --separate-stderr ranks 3 "${small[@]}" --steps=1 \
         --positions=8 x.pks
-    [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
+    [ "$(grep -c '^packtrain: ' <<<"$stderr")" -eq 1 ]
 }
 
 @test "if the first rank cannot print, all end, and the step is saved" {
     skip_without_mpi
     run -1 --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} --save=part x.pks >/dev/full"
-    [ "$(grep '^bert-train' <<<"$stderr")" = \
-        'bert-train: stdout: cannot be written' ]
+    [ "$(grep '^packtrain' <<<"$stderr")" = \
+        'packtrain: stdout: cannot be written' ]
     [[ $stderr != *MPI_ABORT* ]]
     [ "$(number part 32 8)" -eq 1 ]
 }
@@ -147,21 +147,21 @@ signal_rank() {
     train --packs=10 --save=part x.pks y.pks --steps=30 >out
     run -64 --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
         --resume x.pks
-    [ "$(grep '^bert-train' <<<"$stderr")" = \
-        'bert-train: x.pks: fewer files or epochs than in the checkpoint' ]
+    [ "$(grep '^packtrain' <<<"$stderr")" = \
+        'packtrain: x.pks: fewer files or epochs than in the checkpoint' ]
 }
 
 @test "if one rank cannot start, all end" {
     skip_without_mpi
     run ! --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} x.pks\${OMPI_COMM_WORLD_RANK#[02]}"
-    [[ $stderr = *"bert-train: x.pks1: No such file or directory"* ]]
+    [[ $stderr = *"packtrain: x.pks1: No such file or directory"* ]]
     [ -z "$output" ]
 }
 
 # told_once: one message, not counting the hint to try --help.
 told_once() {
-    [ "$(grep '^bert-train: ' <<<"$stderr" | grep -cv -- --help)" -eq 1 ]
+    [ "$(grep '^packtrain: ' <<<"$stderr" | grep -cv -- --help)" -eq 1 ]
 }
 
 @test "invalid or differing options are reported once" {
@@ -178,8 +178,8 @@ told_once() {
         told_once
         [ -z "$output" ]
     done
-    [[ $stderr = *"bert-train: the ranks have different options"* ]]
-    run -0 --separate-stderr ranks 3 bert-train --help
+    [[ $stderr = *"packtrain: the ranks have different options"* ]]
+    run -0 --separate-stderr ranks 3 packtrain --help
     [ "$(grep -c '^Usage' <<<"$output")" -eq 1 ]
 }
 
@@ -192,7 +192,7 @@ told_once() {
 }
 
 @test "without MPI, one of several processes does not train alone" {
-    far=${abs_top_builddir:?}/tests/trainer/bert-train-far
+    far=${abs_top_builddir:?}/tests/trainer/packtrain-far
     run -1 --separate-stderr env OMPI_COMM_WORLD_SIZE=2 "$far" x.pks
     [[ $stderr = *"started as one of several processes, but built without MPI" ]]
     run -1 env PMI_SIZE=2 "$far" x.pks

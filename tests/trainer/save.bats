@@ -37,7 +37,7 @@ first() {
 # $! is the process.  A background process of a shell ignores SIGINT, for good.
 reset=(env)
 ! env --default-signal=INT true 2>/dev/null || reset+=(--default-signal=INT)
-small=("${reset[@]}" bert-train --hidden=16 --packs=5 --stats=json --report=1)
+small=("${reset[@]}" packtrain --hidden=16 --packs=5 --stats=json --report=1)
 train() {
     "${small[@]}" "$@"
 }
@@ -198,7 +198,7 @@ stalled_silently() {
 
 # far [OPTION]...: the same on a device that computes asynchronously.
 far() {
-    "${reset[@]}" "${abs_top_builddir:?}/tests/trainer/bert-train-far" \
+    "${reset[@]}" "${abs_top_builddir:?}/tests/trainer/packtrain-far" \
         --hidden=16 --packs=5 --stats=json "$@"
 }
 
@@ -208,8 +208,8 @@ digits() {
 }
 
 skip_without_far() {
-    [ -x "$abs_top_builddir/tests/trainer/bert-train-far" ] ||
-        skip "tests/trainer/bert-train-far is not built"
+    [ -x "$abs_top_builddir/tests/trainer/packtrain-far" ] ||
+        skip "tests/trainer/packtrain-far is not built"
 }
 
 @test "an asynchronous device learns the same and writes equal checkpoints" {

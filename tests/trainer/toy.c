@@ -219,29 +219,29 @@ uint32_t toy_find(const toy_batch *toy, uint32_t name)
     return i;
 }
 
-bert_config toy_config(uint32_t vocab_size, uint32_t positions)
+tr_config toy_config(uint32_t vocab_size, uint32_t positions)
 {
-    return (bert_config){.vocab_size = vocab_size, .hidden = 24,
+    return (tr_config){.vocab_size = vocab_size, .hidden = 24,
                          .layers = 2, .heads = 4, .intermediate = 40,
                          .positions = positions, .types = 2};
 }
 
-bert_model *toy_model(const bert_config *config, uint64_t seed)
+tr_model *toy_model(const tr_config *config, uint64_t seed)
 {
-    bert_model *const model = bert_model_open(toy_device(), config, seed);
+    tr_model *const model = tr_model_open(toy_device(), config, seed);
     real *weights;
 
     assert_non_null(model);
-    weights = bert_model_weights(model);
-    for (size_t i = 0; i < bert_model_tensors(model); i++) {
-        const bert_tensor *const t = bert_model_tensor(model, i);
+    weights = tr_model_weights(model);
+    for (size_t i = 0; i < tr_model_tensors(model); i++) {
+        const tr_tensor *const t = tr_model_tensor(model, i);
         const size_t end = t->offset + (size_t)t->rows * t->columns;
 
         for (size_t j = t->offset; j < end; j++)
             weights[j] = (t->decays ? 0 : weights[j])
                          + toy_number(seed, j) / 4;
     }
-    bert_model_store(model);
+    tr_model_store(model);
     return model;
 }
 
@@ -265,10 +265,10 @@ static toy_losses finish_losses(void)
         .nsp = r.loss[TR_LOSS_NSP]};
 }
 
-toy_losses toy_forward(bert_model *model, const toy_batch *toy,
-                       const bert_step *step)
+toy_losses toy_forward(tr_model *model, const toy_batch *toy,
+                       const tr_step *step)
 {
-    assert_true(bert_model_forward(model, &toy->batch, step));
+    assert_true(tr_model_forward(model, &toy->batch, step));
     return finish_losses();
 }
 
@@ -287,33 +287,33 @@ static void share_mlm(const tr_batch *batch, const double *loss,
     }
 }
 
-toy_result toy_run(bert_model *model, const toy_batch *toy,
-                   const bert_step *step)
+toy_result toy_run(tr_model *model, const toy_batch *toy,
+                   const tr_step *step)
 {
     toy_result result = {0};
     double mlm[MASKED_MAX];
 
     assert_true(toy->batch.n_seq <= COUNT(result.seq_nsp));
     assert_true(toy->batch.n_mlm <= MASKED_MAX);
-    assert_true(bert_model_forward(model, &toy->batch, step));
-    bert_model_backward(model);
-    bert_model_row_losses(model, mlm, result.seq_nsp);
+    assert_true(tr_model_forward(model, &toy->batch, step));
+    tr_model_backward(model);
+    tr_model_row_losses(model, mlm, result.seq_nsp);
     share_mlm(&toy->batch, mlm, result.seq_mlm);
     result.losses = finish_losses();
-    bert_model_fetch(model);
-    bert_model_fetch_gradients(model);
+    tr_model_fetch(model);
+    tr_model_fetch_gradients(model);
     return result;
 }
 
-real *toy_hidden(const bert_model *model, const toy_batch *toy)
+real *toy_hidden(const tr_model *model, const toy_batch *toy)
 {
     const size_t n =
-        (size_t)toy->batch.n_rows * bert_model_config(model)->hidden;
+        (size_t)toy->batch.n_rows * tr_model_config(model)->hidden;
     real *const hidden = malloc(n * sizeof *hidden);
 
     assert_non_null(hidden);
     assert_int_equal(toy_device()->value_size, sizeof *hidden);
-    bert_model_hidden(model, hidden);
+    tr_model_hidden(model, hidden);
     return hidden;
 }
 

@@ -13,7 +13,7 @@
 
 #include <tgmath.h>
 
-#include "model/bert/model.h"
+#include "model/model.h"
 
 /* The largest number of sequences in a pack; packs end with 0. */
 #define TOY_DEPTH 4
@@ -37,10 +37,10 @@ typedef struct toy_plan {
 tr_device *toy_device(void);
 
 /* True if the device supports it; TOY_VARLEN: only that attention. */
-static inline bool toy_can(const bert_step *step)
+static inline bool toy_can(const tr_step *step)
 {
 #ifdef TOY_VARLEN
-    return step->attention == BERT_VARLEN;
+    return step->attention == TR_VARLEN;
 #else
     return step != NULL;
 #endif
@@ -59,10 +59,10 @@ void toy_free(toy_batch *toy);
 uint32_t toy_find(const toy_batch *toy, uint32_t name);
 
 /* 2 layers, 4 heads of 6; this many words and positions. */
-bert_config toy_config(uint32_t vocab_size, uint32_t positions);
+tr_config toy_config(uint32_t vocab_size, uint32_t positions);
 
 /* A model with large random weights, biases and gains. */
-bert_model *toy_model(const bert_config *config, uint64_t seed);
+tr_model *toy_model(const tr_config *config, uint64_t seed);
 
 /* The seven sequences of most tests: packed, and one in each pack. */
 extern const toy_sequence toy_packed[3][TOY_DEPTH];
@@ -75,8 +75,8 @@ typedef struct toy_losses {
 } toy_losses;
 
 /* Forward only. */
-toy_losses toy_forward(bert_model *model, const toy_batch *toy,
-                       const bert_step *step);
+toy_losses toy_forward(tr_model *model, const toy_batch *toy,
+                       const tr_step *step);
 
 /* Forward and backward; per-sequence losses are in the batch's order. */
 typedef struct toy_result {
@@ -85,14 +85,14 @@ typedef struct toy_result {
     double seq_nsp[16];
 } toy_result;
 
-toy_result toy_run(bert_model *model, const toy_batch *toy,
-                   const bert_step *step);
+toy_result toy_run(tr_model *model, const toy_batch *toy,
+                   const tr_step *step);
 
 /* Waits for all work of the device, which must succeed. */
 tr_results toy_finish(void);
 
 /* The encoder's output of the last run; the caller frees it. */
-real *toy_hidden(const bert_model *model, const toy_batch *toy);
+real *toy_hidden(const tr_model *model, const toy_batch *toy);
 
 /* The norms of x - y and of x. */
 double toy_distance(size_t n, const real *x, const real *y);

@@ -17,7 +17,7 @@ setup() {
 # train [OPTION]...: a very small BERT.
 small=(--hidden=16 --heads=2 --layers=2 --dropout=0.1 --stats=json --report=1)
 train() {
-    bert-train "${small[@]}" "$@"
+    packtrain "${small[@]}" "$@"
 }
 
 # packs_in FILE: the number of packs.
@@ -97,7 +97,7 @@ numbers() {
     [[ $output == *"stdout: No space left"* ]]
 }
 
-# ---- bert-train ----
+# ---- packtrain ----
 
 @test "the loss falls" {
     packs -d 4 >x.pks
@@ -112,7 +112,7 @@ numbers() {
     train --steps=4 <x.pks >two
     [ "$(wc -l <one)" -eq 4 ]
     diff <(numbers one) <(numbers two)
-    bert-train --hidden=16 --steps=4 --report=2 x.pks >text
+    packtrain --hidden=16 --steps=4 --report=2 x.pks >text
     [ "$(wc -l <text)" -eq 2 ]
     grep -q '^step 2: [0-9]* sequences, loss [0-9.]* (mlm [0-9.]*, nsp' text
 }
@@ -168,7 +168,7 @@ goes_on() {
             bytes=$((bytes + $(number x.pks $((bytes + 24)) 8)))
         done
         mkfifo in
-        bert-train "${small[@]}" --packs=5 --save-every=3 --save=part in \
+        packtrain "${small[@]}" --packs=5 --save-every=3 --save=part in \
             >told &
         pid=$!
         opens 7 '>' in "$pid"
@@ -194,11 +194,11 @@ goes_on() {
     packs -d 4 >x.pks
     given=(--packs=5 --epochs=1000000 x.pks)
     # The file exists before the run: a signal that arrives before bash has
-    # become bert-train is lost.
+    # become packtrain is lost.
     terminated() {
         local pid
         : >told
-        bert-train "${small[@]}" --save=part "${given[@]}" >told &
+        packtrain "${small[@]}" --save=part "${given[@]}" >told &
         pid=$!
         while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
             sleep 0.1
@@ -232,7 +232,7 @@ goes_on() {
     refused 1 "none/s: No such file" train --steps=1 --save=none/s x.pks
 }
 
-@test "bert-train refuses input that it cannot train on" {
+@test "packtrain refuses input that it cannot train on" {
     packs -d 4 >x.pks
     refused 1 "none: No such file" train none
     refused 65 "stdin: " train </dev/null
@@ -253,18 +253,18 @@ goes_on() {
     refused 64 "read only once" train --epochs=2 -
     records </dev/null | packstream -q -L 32 >empty.pks
     refused 65 "empty.pks: no packs" train --epochs=3 empty.pks
-    run -0 bert-train --help
+    run -0 packtrain --help
     [[ $output == *"--sequences=N"* ]]
-    refused 64 "--no-such: unknown option" bert-train --no-such
-    refused 64 "-x: unknown option" bert-train -xy
-    refused 64 "--save: needs a value" bert-train --save
-    refused 64 "--resume: takes no value" bert-train --resume=1
+    refused 64 "--no-such: unknown option" packtrain --no-such
+    refused 64 "-x: unknown option" packtrain -xy
+    refused 64 "--save: needs a value" packtrain --save
+    refused 64 "--resume: takes no value" packtrain --resume=1
 }
 
-@test "bert-train reports that its output cannot be written" {
+@test "packtrain reports that its output cannot be written" {
     [ -e /dev/full ] || skip "there is no /dev/full"
     packs >x.pks
-    run -1 bash -c "bert-train --hidden=16 --report=1 x.pks >/dev/full"
+    run -1 bash -c "packtrain --hidden=16 --report=1 x.pks >/dev/full"
     [[ $output == *"stdout: cannot be written"* ]]
 }
 
@@ -284,8 +284,8 @@ goes_on() {
     python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-3 padded.varlen \
         packed.varlen padded."$way" packed."$way"
     # The rest is rounding, which is less in double.
-    double="${abs_top_builddir:?}/tests/trainer/bert-train-double"
-    [ -x "$double" ] || skip "tests/trainer/bert-train-double is not built"
+    double="${abs_top_builddir:?}/tests/trainer/packtrain-double"
+    [ -x "$double" ] || skip "tests/trainer/packtrain-double is not built"
     for kind in padded packed; do
         "$double" --hidden=16 --sequences=16 --dropout=0 --rate=0.02 \
             --stats=json --report=1 $kind.pks >$kind.double

@@ -30,4 +30,5 @@ replay() {
 @test "JSON Lines" { replay jsonl 50; }
 @test "arrays and streams of numbers" { replay arrays 50; }
 @test "data sets of Megatron-LM" { replay megatron 50; }
+@test "files of model folders" { replay model 100; }
 @test "samples of BERT" { replay tfrecord 50; }

@@ -127,8 +127,8 @@ setup() {
     cd "$abs_top_srcdir/trainer"
     grep -q '<cblas.h>' cpu/*.h
     run -1 grep -E '<(cblas|tgmath|omp).h>' \
-        {run,data,ranks,model,model/bert,optim,corpus}/*.[ch]
-    [ "$(grep -l '"cpu/' {run,data,ranks,model,model/bert,optim,corpus}/*.[ch])" = \
+        {run,data,folder,ranks,model,model/bert,model/prenorm,optim,corpus}/*.[ch]
+    [ "$(grep -l '"cpu/' {run,data,folder,ranks,model,model/bert,model/prenorm,optim,corpus}/*.[ch])" = \
         run/train_device.c ]
     # Nor do cpu/ and cuda/ refer to a family of models, or to its shared parts.
     run -1 grep -hE '"(optim|data|corpus|model/[a-z]+)/' cpu/* cuda/* model/*.[ch]
@@ -136,8 +136,8 @@ setup() {
 
 @test "headers of the trainer that kernels include are valid C++" {
     skip_without c++
-    printf '#include "model/%s.h"\n' ops batch scalar counter_rng dropout \
-        bert/config bert/dropout_sites >x.cc
+    printf '#include "model/%s.h"\n' ops batch config scalar counter_rng dropout \
+        bert/dropout_sites >x.cc
     c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -H -fsyntax-only \
         -I"$abs_top_srcdir/trainer" -I"$abs_top_srcdir/src" x.cc 2>included
     grep -F trainer/model/host_device.h included

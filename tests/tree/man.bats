@@ -315,6 +315,10 @@ statuses() {
 @test "tokmix: --help and its page agree" { compare_options tokmix; }
 @test "tokshuf: --help and its page agree" { compare_options tokshuf; }
 @test "packplan: --help and its page agree" { compare_options packplan; }
+@test "packtrain: --help and its page agree" {
+    [ -x "${abs_top_builddir:?}/packtrain" ] || skip "packtrain is not built"
+    compare_options packtrain
+}
 @test "packstream.1: examples do what they show" { run_examples packstream.1; }
 @test "packstream.5: examples do what they show" { run_examples packstream.5; }
 @test "packstream.7: examples do what they show" { run_examples packstream.7; }
@@ -337,3 +341,7 @@ statuses() {
 @test "tokmix.1: examples do what they show" { run_examples tokmix.1; }
 @test "tokshuf.1: examples do what they show" { run_examples tokshuf.1; }
 @test "packplan.1: examples do what they show" { run_examples packplan.1; }
+@test "packtrain.1: examples do what they show" {
+    [ -x "${abs_top_builddir:?}/packtrain" ] || skip "packtrain is not built"
+    run_examples packtrain.1
+}

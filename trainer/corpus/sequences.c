@@ -58,7 +58,7 @@ static const option_entry entries[] = {
      "maximum masked tokens in a sequence; 0: no limit (default: 0)",
      NUMBER(max, 0, LENGTH_MAX)},
     {0, "unmasked", NULL,
-     "do not mask or print labels: bert-train then masks",
+     "do not mask or print labels: packtrain then masks",
      OPTION_FLAG(conf, unmasked)},
     {0, "pool", "N", "documents in memory, of up to 65536 tokens (default: 64)",
      NUMBER(pool, 2, POOL_MAX)},

@@ -1,7 +1,8 @@
 /*
  * attention.c - self-attention within sequences.
  *
- * Two methods give the same result.  Varlen processes the spans in `cu` one by
+ * Three methods give the same result.  Models that may use dropout keep their
+ * scores, in one of two ways.  Varlen processes the spans in `cu` one by
  * one, at a cost of len^2 each, as in Zeng et al., "Boosting Distributed
  * Training Performance of the Unpadded BERT Model" (2022), section IV.A.  Dense
  * computes all L x L scores of a pack and masks the scores between rows of
@@ -14,6 +15,9 @@
  * `scratch` holds the offset of each span's matrices, then an n x n matrix per
  * thread, where n is the length of the longest block.
  *
+ * The third method, attention_tiles.c, keeps no scores.  Its pieces are the
+ * heads of keys of the spans, and its scratch is a buffer per thread.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "cpu/device.h"
@@ -21,9 +25,17 @@
 #include <omp.h>
 
 #include "cpu/attention_block.h"
+#include "cpu/attention_tiles.h"
 #include "model/sizes.h"
 
 #define LINE 64 /* size of a cache line, in bytes */
+
+/* True for the methods that keep scores, the only ones that have dropout. */
+static bool keeps_scores(const tr_attend *a)
+{
+    return !a->causal && !a->window && a->kv_heads == a->heads
+           && a->dropout.scale > 0;
+}
 
 static size_t span_length(const tr_batch *batch, size_t span)
 {
@@ -59,28 +71,27 @@ static size_t spread(const tr_batch *batch, size_t heads, size_t *place)
     return all;
 }
 
-size_t tr_cpu_attention_kept(tr_device *d, const tr_batch *batch,
-                             size_t hidden, size_t heads, bool dense)
+size_t tr_cpu_attention_kept(tr_device *d, const tr_attend *a)
 {
     (void)d;
-    (void)hidden;
+    if (!keeps_scores(a))
+        return tr_tiles_kept(a);
     return tr_times(sizeof(real),
-                    dense ? tr_times(tr_times(batch->n_packs, heads),
-                                     square_of(batch, true))
-                          : spread(batch, heads, NULL));
+                    a->dense ? tr_times(tr_times(a->batch->n_packs, a->heads),
+                                        square_of(a->batch, true))
+                             : spread(a->batch, a->heads, NULL));
 }
 
-size_t tr_cpu_attention_scratch(tr_device *d, const tr_batch *batch,
-                                size_t hidden, size_t heads, bool dense)
+size_t tr_cpu_attention_scratch(tr_device *d, const tr_attend *a)
 {
     tr_cpu *const c = tr_cpu_of(d);
 
-    (void)hidden;
-    (void)heads;
     c->threads = omp_get_max_threads();
-    return tr_plus(places_of(batch),
+    if (!keeps_scores(a))
+        return tr_times((size_t)c->threads, tr_tiles_scratch(a));
+    return tr_plus(places_of(a->batch),
                    tr_times((size_t)c->threads * sizeof(real),
-                            square_of(batch, dense)));
+                            square_of(a->batch, a->dense)));
 }
 
 /* Returns the block of a piece.  It has 0 rows if the span is empty. */
@@ -114,11 +125,47 @@ static size_t begin(const tr_attend *a)
     return a->batch->n_spans * a->heads;
 }
 
+/* The calling thread's buffer for tiles. */
+static void *tiles_scratch(const tr_attend *a)
+{
+    return (unsigned char *)a->scratch
+           + (size_t)omp_get_thread_num() * tr_tiles_scratch(a);
+}
+
+static void forward_tiles(int threads, const tr_attend *a, const real *qkv,
+                          real *out)
+{
+    const size_t pieces = a->batch->n_spans * a->kv_heads;
+
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < pieces; i++)
+        tr_tiles_forward(a, i / a->kv_heads, i % a->kv_heads, qkv, out,
+                         tiles_scratch(a));
+}
+
+static void backward_tiles(int threads, const tr_attend *a, const real *qkv,
+                           const real *out, const real *d_out, real *d_qkv)
+{
+    const size_t pieces = a->batch->n_spans * a->kv_heads;
+
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < pieces; i++)
+        tr_tiles_backward(a, i / a->kv_heads, i % a->kv_heads, qkv, out,
+                          d_out, d_qkv, tiles_scratch(a));
+}
+
 void tr_cpu_attention_forward(tr_device *d, const tr_attend *a,
                               const void *qkv, void *out)
 {
-    const size_t pieces = begin(a);
+    size_t pieces;
 
+    if (!keeps_scores(a)) {
+        if (a->dropout.threshold)
+            tr_cpu_of(d)->failed = "this attention has no dropout";
+        forward_tiles(tr_cpu_of(d)->threads, a, qkv, out);
+        return;
+    }
+    pieces = begin(a);
 #pragma omp parallel for schedule(dynamic) num_threads(tr_cpu_of(d)->threads)
     for (size_t i = 0; i < pieces; i++) {
         const tr_block b = block_of(a, i);
@@ -132,9 +179,13 @@ void tr_cpu_attention_backward(tr_device *d, const tr_attend *a,
                                const void *qkv, const void *out,
                                const void *d_out, void *d_qkv)
 {
-    const size_t pieces = begin(a);
+    size_t pieces;
 
-    (void)out;
+    if (!keeps_scores(a)) {
+        backward_tiles(tr_cpu_of(d)->threads, a, qkv, out, d_out, d_qkv);
+        return;
+    }
+    pieces = begin(a);
 #pragma omp parallel for schedule(dynamic) num_threads(tr_cpu_of(d)->threads)
     for (size_t i = 0; i < pieces; i++) {
         const tr_block b = block_of(a, i);

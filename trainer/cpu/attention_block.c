@@ -31,14 +31,15 @@ static void multiply(size_t m, size_t n, size_t k, real scale, part a,
             (blasint)b.width, 0, c, (blasint)c_width);
 }
 
-static size_t head_width(const tr_attend *a)
+/* Numbers in a row of the output. */
+static size_t hidden_of(const tr_attend *a)
 {
-    return a->hidden / a->heads;
+    return a->heads * a->width;
 }
 
 static real scale_of(const tr_attend *a)
 {
-    return 1 / sqrt((real)head_width(a));
+    return 1 / sqrt((real)a->width);
 }
 
 /* Returns the offset of a block's queries (0), keys (1) or values (2). */
@@ -46,18 +47,17 @@ static size_t qkv_at(const tr_block *b, size_t which)
 {
     const tr_attend *const a = b->attend;
 
-    return b->row * 3 * a->hidden + which * a->hidden
-           + b->head * head_width(a);
+    return (b->row * 3 + which) * hidden_of(a) + b->head * a->width;
 }
 
 static part qkv_part(const tr_block *b, const real *qkv, size_t which)
 {
-    return (part){qkv + qkv_at(b, which), 3 * b->attend->hidden};
+    return (part){qkv + qkv_at(b, which), 3 * hidden_of(b->attend)};
 }
 
 static size_t out_at(const tr_block *b)
 {
-    return b->row * b->attend->hidden + b->head * head_width(b->attend);
+    return b->row * hidden_of(b->attend) + b->head * b->attend->width;
 }
 
 /*
@@ -111,14 +111,14 @@ static part dropped(const tr_block *b)
 void tr_block_forward(const tr_block *b, const real *qkv, real *out)
 {
     const size_t n = b->n;
-    const size_t d = head_width(b->attend);
+    const size_t d = b->attend->width;
 
     multiply(n, n, d, scale_of(b->attend), qkv_part(b, qkv, 0), false,
              qkv_part(b, qkv, 1), true, b->kept, n);
     for (size_t r = 0; r < n; r++)
         forward_row(b, r, b->kept + r * n);
     multiply(n, d, n, 1, dropped(b), false, qkv_part(b, qkv, 2), false,
-             out + out_at(b), b->attend->hidden);
+             out + out_at(b), hidden_of(b->attend));
 }
 
 void tr_block_backward(const tr_block *b, const real *qkv,
@@ -126,20 +126,21 @@ void tr_block_backward(const tr_block *b, const real *qkv,
 {
     const tr_attend *const a = b->attend;
     const size_t n = b->n;
-    const size_t d = head_width(a);
-    const part d_o = {d_out + out_at(b), a->hidden};
+    const size_t d = a->width;
+    const size_t hidden = hidden_of(a);
+    const part d_o = {d_out + out_at(b), hidden};
     const part d_s = {b->scratch, n};
     const real scale = scale_of(a);
 
     multiply(n, d, n, 1, dropped(b), true, d_o, false,
-             d_qkv + qkv_at(b, 2), 3 * a->hidden);
+             d_qkv + qkv_at(b, 2), 3 * hidden);
     multiply(n, n, d, 1, d_o, false, qkv_part(b, qkv, 2), true, b->scratch,
              n);
     for (size_t r = 0; r < n; r++)
         tr_softmax_backward_row(n, b->kept + r * n, a->dropout.scale,
                                 b->scratch + r * n);
     multiply(n, d, n, scale, d_s, false, qkv_part(b, qkv, 1), false,
-             d_qkv + qkv_at(b, 0), 3 * a->hidden);
+             d_qkv + qkv_at(b, 0), 3 * hidden);
     multiply(n, d, n, scale, d_s, true, qkv_part(b, qkv, 0), false,
-             d_qkv + qkv_at(b, 1), 3 * a->hidden);
+             d_qkv + qkv_at(b, 1), 3 * hidden);
 }

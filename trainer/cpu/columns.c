@@ -26,11 +26,14 @@ static void add_products(size_t n, const real *x, const real *y,
 }
 
 static void sum_block(size_t rows, size_t columns, size_t stride,
-                      const real *x, const real *y, size_t first, real *sums)
+                      const real *x, const real *y, size_t first, int beta,
+                      real *sums)
 {
     const size_t n = columns - first < BLOCK ? columns - first : BLOCK;
     double block[BLOCK] = {0};
 
+    for (size_t i = 0; beta && i < n; i++)
+        block[i] = (double)sums[first + i];
     for (size_t r = 0; r < rows; r++) {
         const size_t at = r * stride + first;
 
@@ -44,21 +47,21 @@ static void sum_block(size_t rows, size_t columns, size_t stride,
 }
 
 static void sum_blocks(size_t rows, size_t columns, size_t stride,
-                       const real *x, const real *y, real *sums)
+                       const real *x, const real *y, int beta, real *sums)
 {
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < columns; first += BLOCK)
-        sum_block(rows, columns, stride, x, y, first, sums);
+        sum_block(rows, columns, stride, x, y, first, beta, sums);
 }
 
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
                              const real *y, real *sums)
 {
-    sum_blocks(rows, columns, columns, x, y, sums);
+    sum_blocks(rows, columns, columns, x, y, 0, sums);
 }
 
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
-                    const real *x, real *sums)
+                    const real *x, int beta, real *sums)
 {
-    sum_blocks(rows, columns, stride, x, NULL, sums);
+    sum_blocks(rows, columns, stride, x, NULL, beta, sums);
 }

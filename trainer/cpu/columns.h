@@ -13,9 +13,10 @@
 
 #include "model/scalar.h"
 
-/* sums[c] = sum over r of x[r][c], where `stride` is the row stride of x. */
+/* sums[c] = sum over r of x[r][c] + beta sums[c], where `stride` is the row
+ * stride of x, and beta is 0 or 1. */
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
-                    const real *x, real *sums);
+                    const real *x, int beta, real *sums);
 
 /* sums[c] = sum over r of x[r][c] y[r][c] */
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,

@@ -91,6 +91,8 @@ static bool finish(tr_device *d, tr_results *results, const char **why)
 
 static void close_device(tr_device *d)
 {
+    for (size_t i = 0; i < TR_CPU_TURNS; i++)
+        tr_turns_free(tr_cpu_of(d)->turns + i);
     free(tr_cpu_of(d)->sums);
     free(d);
 }
@@ -112,9 +114,16 @@ static const tr_ops ops = {
     .linear_gelu_backward = tr_cpu_linear_gelu_backward,
     .linear_backward_weight = tr_cpu_linear_backward_weight,
     .gelu_backward = tr_cpu_gelu_backward,
+    .gate_forward = tr_cpu_gate_forward,
+    .gate_backward = tr_cpu_gate_backward,
+    .rotate = tr_cpu_rotate,
     .norm_forward = tr_cpu_norm_forward,
     .sum_norm_forward = tr_cpu_sum_norm_forward,
     .norm_backward = tr_cpu_norm_backward,
+    .add_norm_forward = tr_cpu_add_norm_forward,
+    .add_norm_backward = tr_cpu_add_norm_backward,
+    .lookup_forward = tr_cpu_lookup_forward,
+    .lookup_backward = tr_cpu_lookup_backward,
     .embed_forward = tr_cpu_embed_forward,
     .embed_backward = tr_cpu_embed_backward,
     .attention_kept = tr_cpu_attention_kept,
@@ -125,7 +134,8 @@ static const tr_ops ops = {
     .scatter_rows = tr_cpu_scatter_rows,
     .tanh_forward = tr_cpu_tanh_forward,
     .tanh_backward = tr_cpu_tanh_backward,
-    .cross_entropy = tr_cpu_cross_entropy,
+    .compare_logits = tr_cpu_compare_logits,
+        .cross_entropy = tr_cpu_cross_entropy,
     .lamb = tr_cpu_lamb,
     .close = close_device,
 };
@@ -138,6 +148,9 @@ tr_device *tr_cpu_open(void)
         return NULL;
     openblas_set_num_threads(1);
     c->device = (tr_device){
-        .ops = &ops, .value_size = sizeof(real), .on_host = true};
+        .ops = &ops,
+        .value_size = sizeof(real),
+        .on_host = true,
+        .prenorm = true};
     return &c->device;
 }

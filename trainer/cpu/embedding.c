@@ -1,6 +1,6 @@
 /*
- * embedding.c - the encoder's input: the sum of word, position and type
- * vectors, then layer norm and dropout.
+ * embedding.c - the model's input: word vectors or, in BERT, the sum of word,
+ * position and type vectors, then layer norm and dropout.
  *
  * Positions are looked up like words, because they restart with each sequence
  * of a pack.
@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "cpu/device.h"
+
+#include <string.h>
 
 #include "cpu/dropout_rows.h"
 #include "cpu/layernorm.h"
@@ -87,4 +89,24 @@ void tr_cpu_embed_backward(tr_device *d, const tr_tables *tables,
     scatter(rows, n, batch->token, dy, tables->word_gradient);
     scatter(rows, n, batch->position, dy, tables->position_gradient);
     scatter(rows, n, batch->type, dy, tables->type_gradient);
+}
+
+void tr_cpu_lookup_forward(tr_device *d, size_t rows, size_t width,
+                           const int32_t *token, const real *table, void *y)
+{
+    real *const to = y;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        memcpy(to + r * width, table + (size_t)token[r] * width,
+               width * sizeof *to);
+}
+
+void tr_cpu_lookup_backward(tr_device *d, size_t rows, size_t width,
+                            const int32_t *token, const void *dy,
+                            real *table_gradient)
+{
+    (void)d;
+    scatter(rows, width, token, dy, table_gradient);
 }

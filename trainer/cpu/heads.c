@@ -57,6 +57,29 @@ void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
         slope[i] *= 1 - at[i] * at[i];
 }
 
+/* True if no logit exceeds the label's. */
+static bool is_right(size_t n, const real *x, int32_t label)
+{
+    if (label < 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] > x[label])
+            return false;
+    return true;
+}
+
+void tr_cpu_compare_logits(tr_device *d, size_t rows, size_t columns,
+                           size_t stride, const void *x, const int32_t *label,
+                           int32_t *right)
+{
+    const real *const logits = x;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        right[r] = is_right(columns, logits + r * stride, label[r]);
+}
+
 /* Replaces x by its gradient and returns the loss: both 0 without a label. */
 static double lose_row(size_t n, size_t stride, real *x, int32_t label,
                        real weight)
@@ -71,10 +94,11 @@ static double lose_row(size_t n, size_t stride, real *x, int32_t label,
 void tr_cpu_cross_entropy(tr_device *d, tr_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,
                           const int32_t *label, const real *weight,
-                          double *loss)
+                          double *loss, bool more)
 {
+    tr_results *const results = &tr_cpu_of(d)->results;
     real *const logits = x;
-    double total = 0;
+    double total = more ? results->loss[which] : 0;
 
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
@@ -82,5 +106,5 @@ void tr_cpu_cross_entropy(tr_device *d, tr_loss which, size_t rows,
                            weight[r]);
     for (size_t r = 0; r < rows; r++)
         total += (double)weight[r] * loss[r];
-    tr_cpu_of(d)->results.loss[which] = total;
+    results->loss[which] = total;
 }

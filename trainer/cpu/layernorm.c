@@ -1,5 +1,5 @@
 /*
- * layernorm.c - layer norm of rows, or of residual + dropout(branch).
+ * layernorm.c - layer norm or RMS norm of rows, or of sums of rows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,6 @@
 #include "cpu/device.h"
 #include "cpu/dropout_rows.h"
 #include "cpu/vector.h"
-
-#define EPSILON ((real)1e-12)
 
 TR_VECTORS
 static real sum(size_t n, const real *x)
@@ -47,14 +45,29 @@ static void normalise(size_t n, real mean, real inverse,
     }
 }
 
+/* The same without bias. */
+TR_VECTORS
+static void normalise_only(size_t n, real mean, real inverse,
+                           const real *restrict gain, real *restrict hat,
+                           real *restrict y)
+{
+    for (size_t i = 0; i < n; i++) {
+        hat[i] = (hat[i] - mean) * inverse;
+        y[i] = hat[i] * gain[i];
+    }
+}
+
 void tr_norm_row(const tr_norm *norm, real *hat, real *inverse, real *y)
 {
     const size_t n = norm->width;
-    const real mean = sum(n, hat) / (real)n;
+    const real mean = norm->rms ? 0 : sum(n, hat) / (real)n;
     const real variance = sum_squares(n, hat, mean) / (real)n;
 
-    *inverse = 1 / sqrt(variance + EPSILON);
-    normalise(n, mean, *inverse, norm->gain, norm->bias, hat, y);
+    *inverse = 1 / sqrt(variance + (real)norm->epsilon);
+    if (norm->bias)
+        normalise(n, mean, *inverse, norm->gain, norm->bias, hat, y);
+    else
+        normalise_only(n, mean, *inverse, norm->gain, hat, y);
 }
 
 void tr_cpu_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
@@ -123,20 +136,40 @@ static void backward_sums(size_t n, const real *gain, const real *dy,
     sums[1] = t;
 }
 
+/* Sets dx, or adds to it. */
 TR_VECTORS
-static void backward_row(size_t n, const real *gain, const real *dy,
-                         const real *hat, real inverse, real *dx)
+static void backward_row(const tr_norm *norm, const real *dy, const real *hat,
+                         real inverse, bool adds, real *dx)
 {
+    const size_t n = norm->width;
+    const real *const gain = norm->gain;
     real sums[2];
     real mean;
     real slope;
 
     backward_sums(n, gain, dy, hat, sums);
-    mean = sums[0] / (real)n;
+    mean = norm->rms ? 0 : sums[0] / (real)n;
     slope = sums[1] / (real)n;
+    if (adds) {
+#pragma omp simd
+        for (size_t i = 0; i < n; i++)
+            dx[i] += inverse * (gain[i] * dy[i] - mean - hat[i] * slope);
+        return;
+    }
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
         dx[i] = inverse * (gain[i] * dy[i] - mean - hat[i] * slope);
+}
+
+/* Computes the gradients of gain and bias. */
+static void parameter_gradients(const tr_norm *norm, size_t rows,
+                                const real *dy, const real *hat)
+{
+    const size_t n = norm->width;
+
+    tr_columns_sum_products(rows, n, dy, hat, norm->gain_gradient);
+    if (norm->bias_gradient)
+        tr_columns_sum(rows, n, n, dy, 0, norm->bias_gradient);
 }
 
 void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
@@ -151,14 +184,60 @@ void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
     real *const branch = d_branch;
 
     (void)d;
-    tr_columns_sum_products(rows, n, from, hat, norm->gain_gradient);
-    tr_columns_sum(rows, n, n, from, norm->bias_gradient);
+    parameter_gradients(norm, rows, from, hat);
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++) {
-        backward_row(n, norm->gain, from + r * n, hat + r * n,
-                     kept->inverse[r], to + r * n);
+        backward_row(norm, from + r * n, hat + r * n, kept->inverse[r], false,
+                     to + r * n);
         if (dropout->threshold)
             tr_dropout_apply(dropout, tr_dropout_at_row(dropout, site, r),
                              n, to + r * n, branch + r * n);
     }
+}
+
+/* x += branch, and sum = x */
+TR_VECTORS
+static void add_to(size_t n, const real *restrict branch, real *restrict x,
+                   real *restrict sum)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] = x[i] += branch[i];
+}
+
+void tr_cpu_add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                             const void *branch, void *x,
+                             const tr_norm_kept *kept, void *y)
+{
+    const size_t n = norm->width;
+    const real *const b = branch;
+    real *const to = y;
+
+    if (!branch) {
+        tr_cpu_norm_forward(d, norm, rows, x, kept, y);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        real *const hat = (real *)kept->hat + r * n;
+
+        add_to(n, b + r * n, (real *)x + r * n, hat);
+        tr_norm_row(norm, hat, kept->inverse + r, to + r * n);
+    }
+}
+
+void tr_cpu_add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                              const tr_norm_kept *kept, const void *dy,
+                              void *dx)
+{
+    const size_t n = norm->width;
+    const real *const from = dy;
+    const real *const hat = kept->hat;
+    real *const to = dx;
+
+    (void)d;
+    parameter_gradients(norm, rows, from, hat);
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        backward_row(norm, from + r * n, hat + r * n, kept->inverse[r], true,
+                     to + r * n);
 }

@@ -22,6 +22,7 @@ void tr_cpu_linear_forward(tr_device *d, const tr_linear *l,
                            size_t rows, const void *x, bool bias, void *y)
 {
     (void)d;
+    bias = bias && l->bias;
     if (bias)
         spread_bias(l, rows, y);
     tr_multiply(&(tr_product){
@@ -31,11 +32,11 @@ void tr_cpu_linear_forward(tr_device *d, const tr_linear *l,
 }
 
 void tr_cpu_linear_gelu_forward(tr_device *d, const tr_linear *l,
-                                size_t rows, const void *x, void *u,
-                                void *y)
+                                tr_activation act, size_t rows, const void *x,
+                                void *u, void *y)
 {
     tr_cpu_linear_forward(d, l, rows, x, true, u);
-    tr_cpu_gelu_forward(rows * l->out, u, y);
+    tr_cpu_gelu_forward(act, rows * l->out, u, y);
 }
 
 void tr_cpu_linear_backward_input(tr_device *d, const tr_linear *l,
@@ -55,25 +56,28 @@ void tr_cpu_linear_backward_input(tr_device *d, const tr_linear *l,
 }
 
 void tr_cpu_linear_gelu_backward(tr_device *d, const tr_linear *l,
-                                 size_t rows, const void *dy, const void *u,
-                                 void *du)
+                                 tr_activation act, size_t rows,
+                                 const void *dy, const void *u, void *du)
 {
     tr_cpu_linear_backward_input(d, l, rows, dy, 0, du);
-    tr_cpu_gelu_backward(d, rows * l->in, u, du);
+    tr_cpu_gelu_backward(d, act, rows * l->in, u, du);
 }
 
 void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
-                                   const void *x)
+                                   const void *x, int beta)
 {
     (void)d;
-    tr_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
+    if (l->bias_gradient)
+        tr_columns_sum(rows, l->out, l->stride, dy, beta, l->bias_gradient);
     if (rows == 0) { /* some BLAS libraries then leave it unset */
-        memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
+        if (!beta)
+            memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
         return;
     }
     tr_multiply(&(tr_product){
                 .m = l->out, .n = l->in, .k = rows,
                 .a = dy, .a_turned = true, .a_stride = l->stride, .b = x,
+                .beta = (real)beta,
                 .c = l->weight_gradient, .c_stride = l->in});
 }

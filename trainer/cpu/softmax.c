@@ -8,6 +8,7 @@
 #include "cpu/vector.h"
 
 #define LANES 16
+#define SUM_MOST 32768 /* longer sums would lose digits in float */
 
 TR_VECTORS
 void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
@@ -18,7 +19,7 @@ void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
 
 /* Uses explicit lanes, because not every compiler vectorises a maximum. */
 TR_VECTORS
-static real largest(size_t n, const real *x)
+real tr_largest(size_t n, const real *x)
 {
     real lane[LANES];
     real m = x[0];
@@ -56,6 +57,19 @@ static real sum(size_t n, const real *x)
 }
 
 TR_VECTORS
+real tr_exp_row(size_t n, real shift, real *x)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++) {
+        x[i] = tr_exp(x[i] - shift);
+        s += x[i];
+    }
+    return s;
+}
+
+TR_VECTORS
 static void scale(size_t n, real by, real *x)
 {
     for (size_t i = 0; i < n; i++)
@@ -64,7 +78,7 @@ static void scale(size_t n, real by, real *x)
 
 void tr_softmax_row(size_t n, real *x)
 {
-    raise(n, largest(n, x), x);
+    raise(n, tr_largest(n, x), x);
     scale(n, 1 / sum(n, x), x);
 }
 
@@ -96,14 +110,23 @@ void tr_softmax_backward_row(size_t n, const real *y, real by, real *dx)
     shift_and_weigh(n, y, pass_dropout(n, y, by, dx), dx);
 }
 
+static real sum_in_parts(size_t n, const real *x)
+{
+    real s = 0;
+
+    for (size_t i = 0; i < n; i += SUM_MOST)
+        s += sum(n - i < SUM_MOST ? n - i : SUM_MOST, x + i);
+    return s;
+}
+
 double tr_cross_entropy_row(size_t n, real *x, size_t label, real weight)
 {
     const real own = x[label];
-    const real max = largest(n, x);
+    const real max = tr_largest(n, x);
     real all;
 
     raise(n, max, x);
-    all = sum(n, x);
+    all = sum_in_parts(n, x);
     scale(n, weight / all, x);
     x[label] -= weight;
     return log((double)all) + (double)max - (double)own;

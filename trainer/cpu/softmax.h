@@ -14,6 +14,12 @@
 /* Sets the scores of rows outside segment `own` to minus infinity. */
 void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x);
 
+/* Returns the largest of at least one number. */
+real tr_largest(size_t n, const real *x);
+
+/* Replaces x by exp(x - shift).  Returns the sum. */
+real tr_exp_row(size_t n, real shift, real *x);
+
 /* Computes the softmax of x in place. */
 void tr_softmax_row(size_t n, real *x);
 

@@ -24,6 +24,9 @@
 #define TR_VECTORS
 #endif
 
+/* A loop that TR_VECTORS functions contain several times, with constants. */
+#define TR_INLINE static inline __attribute__((always_inline))
+
 #ifdef TR_DOUBLE
 
 static inline real tr_exp(real x)

@@ -38,21 +38,21 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
 }
 
 /* Bytes in an array of one real per row and head; SIZE_MAX if unsupported. */
-static size_t real_a_row(const tr_batch *batch, size_t hidden, size_t heads)
+static size_t real_a_row(const tr_attend *a)
 {
+    const tr_batch *const batch = a->batch;
     const size_t tiles = batch->max_span / TILE + 1; /* upper limit */
 
-    if (hidden / heads > TR_CUDA_HEAD_MAX
-        || tr_times(batch->n_spans, tr_times(heads, tiles))
+    if (!attends_plainly(a) || a->width > TR_CUDA_HEAD_MAX
+        || tr_times(batch->n_spans, tr_times(a->heads, tiles))
                > INT32_MAX /* blocks in a grid */)
         return SIZE_MAX;
-    return tr_times(sizeof(real), tr_times(batch->n_rows, heads));
+    return tr_times(sizeof(real), tr_times(batch->n_rows, a->heads));
 }
 
-size_t tr_cuda_attention_kept(tr_device *, const tr_batch *batch,
-                              size_t hidden, size_t heads, bool)
+size_t tr_cuda_attention_kept(tr_device *, const tr_attend *a)
 {
-    return real_a_row(batch, hidden, heads);
+    return real_a_row(a);
 }
 
 void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
@@ -60,6 +60,7 @@ void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
 {
     tr_cuda *const c = cuda_of(d);
 
+    tr_cuda_takes(c, attends_plainly(a), "attention");
 #ifndef TR_DOUBLE
     if (c->bf16) {
         attention_forward_mma(c, a, qkv, out);
@@ -75,6 +76,7 @@ void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,
 {
     tr_cuda *const c = cuda_of(d);
 
+    tr_cuda_takes(c, attends_plainly(a), "attention");
 #ifndef TR_DOUBLE
     if (c->bf16) {
         attention_backward_mma(c, a, qkv, out, d_out, d_qkv);
@@ -84,8 +86,7 @@ void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,
     attention_backward_plain(c, a, qkv, out, d_out, d_qkv);
 }
 
-size_t tr_cuda_attention_scratch(tr_device *, const tr_batch *batch,
-                                 size_t hidden, size_t heads, bool)
+size_t tr_cuda_attention_scratch(tr_device *, const tr_attend *a)
 {
-    return real_a_row(batch, hidden, heads);
+    return real_a_row(a);
 }

@@ -75,6 +75,13 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
                                                 uint32_t longest,
                                                 size_t row, size_t warp);
 
+/* True if attention is neither causal nor windowed, and each head of queries
+ * has its own keys. */
+static inline bool attends_plainly(const tr_attend *a)
+{
+    return a->kv_heads == a->heads && !a->causal && a->window == 0;
+}
+
 /* Implementations: bfloat16 on tensor cores, and `real` without them. */
 void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out);
@@ -92,13 +99,12 @@ extern "C" {
 #endif
 
 /*
- * The operations of ops.h.  Sizes are SIZE_MAX if a head is wider than 128.
- * `dense` is ignored because it does not change the result.
+ * The operations of ops.h.  Sizes are SIZE_MAX if a head is wider than 128, or
+ * if attention is causal, has a window, or has fewer heads of keys than of
+ * queries.  `dense` is ignored because it does not change the result.
  */
-size_t tr_cuda_attention_kept(tr_device *d, const tr_batch *batch,
-                              size_t hidden, size_t heads, bool dense);
-size_t tr_cuda_attention_scratch(tr_device *d, const tr_batch *batch,
-                                 size_t hidden, size_t heads, bool dense);
+size_t tr_cuda_attention_kept(tr_device *d, const tr_attend *a);
+size_t tr_cuda_attention_scratch(tr_device *d, const tr_attend *a);
 void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
                                const void *qkv, void *out);
 void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,

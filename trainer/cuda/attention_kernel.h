@@ -239,11 +239,9 @@ static __device__ inline void weigh(const real (&x)[PART], const real *past,
 /* Calls f(width) with the kernel's head width as a type. */
 template <typename F> static inline void by_width(const tr_attend *a, F f)
 {
-    const size_t width = a->hidden / a->heads;
-
-    if (width <= 32)
+    if (a->width <= 32)
         f(std::integral_constant<int, 32>());
-    else if (width <= 64)
+    else if (a->width <= 64)
         f(std::integral_constant<int, 64>());
     else
         f(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
@@ -253,7 +251,6 @@ template <typename F> static inline void by_width(const tr_attend *a, F f)
 template <typename V>
 static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
 {
-    const size_t width = a->hidden / a->heads;
     attention_job<V> job = {};
 
     job.qkv = (const V *)qkv;
@@ -262,8 +259,8 @@ static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
     job.cu = a->batch->cu;
     job.rows = a->batch->n_rows;
     job.heads = (uint32_t)a->heads;
-    job.width = (uint32_t)width;
-    job.scale = (real)(1 / sqrt((double)width));
+    job.width = (uint32_t)a->width;
+    job.scale = (real)(1 / sqrt((double)a->width));
     job.dropout = a->dropout;
     if (job.dropout.threshold == 0)
         job.dropout.scale = 1;

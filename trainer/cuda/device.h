@@ -134,6 +134,13 @@ static inline tr_cuda *cuda_of(tr_device *d)
  */
 bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where);
 
+/* Records a failure if an operation does not implement its arguments. */
+static inline void tr_cuda_takes(tr_cuda *c, bool implemented,
+                                 const char *where)
+{
+    tr_cuda_good(c, implemented ? cudaSuccess : cudaErrorNotSupported, where);
+}
+
 /* Waits for all operations in c->stream.  Returns false after a failure. */
 bool tr_cuda_wait(tr_cuda *c, const char *where);
 
@@ -178,8 +185,8 @@ bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);
 bool tr_cuda_replays(const tr_cuda *c);
 
 void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y);
-void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u,
-                           void *dy);
+void tr_cuda_gelu_backward(tr_device *device, tr_activation act, size_t n,
+                           const void *u, void *dy);
 
 /* Frees lamb.cu's table of chunks. */
 void tr_chunks_close(tr_cuda *c);

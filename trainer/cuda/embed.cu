@@ -56,9 +56,7 @@ static void forward(tr_cuda *c, const tr_tables *tables,
         {batch->token, batch->position, batch->type},
         *dropout,
         site};
-    const norm_out<value> out = {(unsigned)norm->width, norm->gain,
-                                 norm->bias,            (value *)kept->hat,
-                                 kept->inverse,         y};
+    const norm_out<value> out = norm_out_of<value>(c, norm, kept, y);
     const bool wide = aligned(in.table[0], in.table[1], in.table[2], out.gain,
                               out.bias, out.hat, out.y);
 

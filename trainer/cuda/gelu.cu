@@ -1,5 +1,5 @@
 /*
- * gelu.cu - GELU in its tanh form (cpu/gelu.c).
+ * gelu.cu - GELU in its tanh form (cpu/activation.h).
  *
  * In bfloat16, cuBLASLt applies GELU as part of a product.  Its documentation
  * does not say which form it uses.  The two forms differ by less than 5e-4,
@@ -74,10 +74,12 @@ void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y)
     });
 }
 
-void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u, void *dy)
+void tr_cuda_gelu_backward(tr_device *device, tr_activation act, size_t n,
+                           const void *u, void *dy)
 {
     tr_cuda *const c = cuda_of(device);
 
+    tr_cuda_takes(c, act == TR_GELU_TANH, "GELU backward");
     by_value(c, [&](auto v) {
         using value = decltype(v);
 

@@ -237,10 +237,51 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
     }
 }
 
+/* Grid: one row per block; block: up to LOSS_THREADS. */
+template <typename value>
+static __global__ void __launch_bounds__(LOSS_THREADS)
+compare_kernel(unsigned columns, size_t stride, const value *x,
+               const int32_t *labels, int32_t *right)
+{
+    constexpr int N = WIDE<value>;
+    const int32_t wanted = labels[blockIdx.x];
+    const value *const logits = x + blockIdx.x * stride;
+    real most = -3e38f, own;
+
+    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
+        real some[N];
+
+        load_within<N>(logits, i, 0, columns, -INFINITY, some);
+        for (int j = 0; j < N; j++)
+            most = some[j] > most ? some[j] : most;
+    }
+    own = wanted < 0 ? 0 : to_real(logits[wanted]);
+    most = block_max(most);
+    if (threadIdx.x == 0)
+        right[blockIdx.x] = wanted >= 0 && own >= most;
+}
+
+static void compare_logits(tr_device *d, size_t rows, size_t columns,
+                           size_t stride, const void *x, const int32_t *label,
+                           int32_t *right)
+{
+    tr_cuda *const c = cuda_of(d);
+
+    tr_cuda_reads(c, label);
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+
+        launch(c, c->stream, "comparison of logits", dim3((unsigned)rows),
+               threads_of(blocks_of(columns, WIDE<value>), LOSS_THREADS), 0,
+               compare_kernel<value>, (unsigned)columns, stride,
+               (const value *)x, label, right);
+    });
+}
+
 /* Grid: one block; block: LOSS_THREADS. */
 static __global__ void __launch_bounds__(LOSS_THREADS)
 total_kernel(size_t rows, const int32_t *labels, const real *weights,
-             const double *loss, double *total)
+             const double *loss, bool more, double *total)
 {
     double sum[1] = {0};
 
@@ -249,13 +290,13 @@ total_kernel(size_t rows, const int32_t *labels, const real *weights,
             sum[0] += (double)weights[i] * loss[i];
     block_sums(sum);
     if (threadIdx.x == 0)
-        *total = sum[0];
+        *total = (more ? *total : 0) + sum[0];
 }
 
 static void cross_entropy(tr_device *d, tr_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,
                           const int32_t *label, const real *weight,
-                          double *loss)
+                          double *loss, bool more)
 {
     tr_cuda *const c = cuda_of(d);
 
@@ -271,7 +312,7 @@ static void cross_entropy(tr_device *d, tr_loss which, size_t rows,
     });
     launch(c, c->stream, "sum of losses", dim3(1),
            threads_of(rows, LOSS_THREADS), 0, total_kernel, rows, label,
-           weight, loss, &c->sums->loss[which]);
+           weight, loss, more, &c->sums->loss[which]);
 }
 
 void tr_cuda_heads_ops(tr_ops *ops)
@@ -280,5 +321,6 @@ void tr_cuda_heads_ops(tr_ops *ops)
     ops->scatter_rows = scatter_rows;
     ops->tanh_forward = tanh_forward;
     ops->tanh_backward = tanh_backward;
+    ops->compare_logits = compare_logits;
     ops->cross_entropy = cross_entropy;
 }

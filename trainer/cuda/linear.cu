@@ -23,7 +23,7 @@ static tr_product forward(tr_cuda *c, const tr_linear *l, size_t rows,
     p.a_stride = l->in;
     p.b = tr_cuda_weight(c, l->weight);
     p.b_turned = true;
-    p.bias = bias ? tr_cuda_weight(c, l->bias) : NULL;
+    p.bias = bias && l->bias ? tr_cuda_weight(c, l->bias) : NULL;
     p.c = y;
     p.c_stride = l->stride;
     return p;
@@ -39,12 +39,14 @@ static void linear_forward(tr_device *d, const tr_linear *l, size_t rows,
 }
 
 static void linear_gelu_forward(tr_device *d, const tr_linear *l,
-                                size_t rows, const void *x, void *u, void *y)
+                                tr_activation act, size_t rows, const void *x,
+                                void *u, void *y)
 {
     tr_cuda *const c = cuda_of(d);
     tr_product p = forward(c, l, rows, x, true, y);
 
-    p.gelu = TR_GELU;
+    tr_cuda_takes(c, act == TR_GELU_TANH, "GELU");
+    p.gelu = TR_GELU_VALUE;
     p.u = u;
     if (tr_cuda_fuses(c, &p)) {
         tr_cuda_multiply(c, &p);
@@ -82,12 +84,13 @@ static void linear_backward_input(tr_device *d, const tr_linear *l,
 }
 
 static void linear_gelu_backward(tr_device *d, const tr_linear *l,
-                                 size_t rows, const void *dy, const void *u,
-                                 void *du)
+                                 tr_activation act, size_t rows,
+                                 const void *dy, const void *u, void *du)
 {
     tr_cuda *const c = cuda_of(d);
     tr_product p = backward(c, l, rows, dy, 0, du);
 
+    tr_cuda_takes(c, act == TR_GELU_TANH, "GELU backward");
     p.gelu = TR_GELU_SLOPE;
     p.u = (void *)u;
     if (tr_cuda_fuses(c, &p)) {
@@ -95,15 +98,17 @@ static void linear_gelu_backward(tr_device *d, const tr_linear *l,
         return;
     }
     linear_backward_input(d, l, rows, dy, 0, du);
-    tr_cuda_gelu_backward(d, rows * l->in, u, du);
+    tr_cuda_gelu_backward(d, act, rows * l->in, u, du);
 }
 
 static void linear_backward_weight(tr_device *d, const tr_linear *l,
-                                   size_t rows, const void *dy, const void *x)
+                                   size_t rows, const void *dy, const void *x,
+                                   int beta)
 {
     tr_cuda *const c = cuda_of(d);
     tr_product p = {};
 
+    tr_cuda_takes(c, beta == 0 && l->bias_gradient, "weight gradients");
     if (rows == 0)
         d->ops->fill(d, l->weight_gradient, 0,
                      l->out * l->in * sizeof(real));

@@ -53,9 +53,7 @@ static void forward(tr_cuda *c, const tr_norm *norm, size_t rows,
                     const norm_in<value> &in, const tr_norm_kept *kept,
                     void *y)
 {
-    const norm_out<value> out = {(unsigned)norm->width, norm->gain,
-                                 norm->bias,            (value *)kept->hat,
-                                 kept->inverse,         (value *)y};
+    const norm_out<value> out = norm_out_of<value>(c, norm, kept, y);
     const bool wide = aligned(in.x, in.branch, in.bias, out.gain, out.bias,
                               out.hat, out.y);
 
@@ -177,6 +175,7 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
     const bool wide = aligned(back.gain, back.hat, back.dy, back.dx,
                               back.d_branch);
 
+    takes_norm(c, norm);
     if (partial == NULL)
         return;
     by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {

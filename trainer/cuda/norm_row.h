@@ -24,6 +24,7 @@ template <int N> static inline __device__ unsigned column_of(int k)
 /* Parameters and outputs of layer norm. */
 template <typename value> struct norm_out {
     unsigned width;
+    real epsilon;
     const real *gain;
     const real *bias;
     value *hat;
@@ -55,7 +56,7 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
                           ? (x[k][j] - mean) * (x[k][j] - mean)
                           : 0;
     block_sums(sum);
-    inverse = 1 / sqrt(sum[0] / (real)out.width + (real)1e-12);
+    inverse = 1 / sqrt(sum[0] / (real)out.width + out.epsilon);
     if (threadIdx.x == 0)
         out.inverse[row] = inverse;
 #pragma unroll
@@ -76,6 +77,22 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
         store<N>(x[k], out.hat + at + i);
         store<N>(y, out.y + at + i);
     }
+}
+
+/* Refuses the norms that the kernels do not implement. */
+static inline void takes_norm(tr_cuda *c, const tr_norm *norm)
+{
+    tr_cuda_takes(c, !norm->rms && norm->bias && norm->bias_gradient, "norm");
+}
+
+template <typename value>
+static norm_out<value> norm_out_of(tr_cuda *c, const tr_norm *norm,
+                                   const tr_norm_kept *kept, void *y)
+{
+    takes_norm(c, norm);
+    return {(unsigned)norm->width, (real)norm->epsilon, norm->gain,
+            norm->bias,            (value *)kept->hat,  kept->inverse,
+            (value *)y};
 }
 
 /* Passes N and K to a function as a type. */

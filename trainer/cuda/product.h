@@ -15,7 +15,7 @@
  */
 #define TR_PLANS 64
 
-enum tr_gelu { TR_NO_GELU, TR_GELU, TR_GELU_SLOPE };
+enum tr_gelu { TR_NO_GELU, TR_GELU_VALUE, TR_GELU_SLOPE };
 
 /*
  * C = A B + bias + beta C.  Matrices are row-major; A is m x k, B is k x n.  A

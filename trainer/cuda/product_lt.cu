@@ -127,7 +127,7 @@ void tr_products_close(tr_cuda *c)
 
 static cublasLtEpilogue_t epilogue_of(const tr_product *p)
 {
-    return p->gelu == TR_GELU         ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+    return p->gelu == TR_GELU_VALUE   ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
            : p->gelu == TR_GELU_SLOPE ? CUBLASLT_EPILOGUE_DGELU
            : p->bias                    ? CUBLASLT_EPILOGUE_BIAS
                                         : CUBLASLT_EPILOGUE_DEFAULT;

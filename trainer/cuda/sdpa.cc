@@ -18,6 +18,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "cuda/attention.h"
 #include "cuda/sdpa.h"
 #include "model/dropout.h"
 #include "model/sizes.h"
@@ -145,28 +146,29 @@ static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 /* ---- Memory ---- */
 
 /* Also returns SIZE_MAX if an offset would exceed int32_t. */
-static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
-                   size_t heads, bool)
+static size_t kept(tr_device *d, const tr_attend *a)
 {
+    const tr_sdpa *const s = cuda_of(d)->sdpa;
     tr_spans spans = {};
 
-    if (tr_times(batch->n_rows, 3 * cuda_of(d)->ragged) > INT32_MAX
-        || heads != cuda_of(d)->sdpa->heads || hidden != cuda_of(d)->ragged)
+    if (tr_times(a->batch->n_rows, 3 * cuda_of(d)->ragged) > INT32_MAX
+        || a->heads != s->heads || a->width != s->width
+        || !attends_plainly(a))
         return SIZE_MAX;
-    tr_spans_count(batch, &spans);
+    tr_spans_count(a->batch, &spans);
     return tr_times(tr_times(spans.count, spans.longest),
-                    heads * sizeof(float));
+                    a->heads * sizeof(float));
 }
 
 /* Also creates the plans of the batch, before the step begins. */
-static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
+static size_t scratch(tr_device *d, const tr_attend *a)
 {
     tr_cuda *const c = cuda_of(d);
     tr_sdpa *const all = c->sdpa;
     tr_spans spans = {};
     const plan *p;
 
-    tr_spans_count(batch, &spans);
+    tr_spans_count(a->batch, &spans);
     p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
                     all->dropout});
     all->workspace = p ? p->workspace : 0;
@@ -209,16 +211,16 @@ static void run(tr_cuda *c, const tr_attend *a, bool backward,
                 const void *qkv, const void *out, const pointers &more)
 {
     const tr_spans *const spans = &tr_cuda_staged(a->batch)->spans;
-    const size_t width = a->hidden / a->heads;
     const plan *const p
         = plan_of(c, {spans->count, spans->longest, (uint32_t)a->heads,
-                      (uint32_t)width, a->dropout.threshold});
+                      (uint32_t)a->width, a->dropout.threshold});
     int64_t *const seed = (int64_t *)((char *)a->scratch
                                       + -(uintptr_t)a->scratch % SEED_BYTES);
 
     if (p == NULL || a->batch->n_rows == 0)
         return;
-    if (p->workspace > c->sdpa->workspace || a->hidden != c->ragged) {
+    if (p->workspace > c->sdpa->workspace
+        || a->heads * a->width != c->ragged || !attends_plainly(a)) {
         fail(c, "workspace", "opened for a different model");
         return;
     }

@@ -16,7 +16,6 @@
 #include <xxhash.h>
 
 #include "data/error.h"
-#include "data/rng.h"
 
 tr_builder *tr_builder_open(const tr_loader_options *options)
 {
@@ -58,6 +57,16 @@ static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
                     c->name, c->kind == PS_PER_TOKEN ? "token" : "sequence");
 }
 
+/* BERT alone has pairs of segments; loss masks are for causal models. */
+static bool is_used(const tr_builder *f, int which)
+{
+    if (which == TYPES || which == NSP)
+        return f->options.types > 0;
+    if (which == SOURCE)
+        return f->options.sources;
+    return which < MASKS || f->options.causal;
+}
+
 static ps_result find_channels(tr_builder *f, ps_error *err)
 {
     const channel all[CHANNELS] = {
@@ -66,12 +75,18 @@ static ps_result find_channels(tr_builder *f, ps_error *err)
                    NULL},
         [LABELS] = {"labels", PS_PER_TOKEN, 0, f->vocab_size, PS_NO_LABEL,
                     NULL},
-        [NSP] = {"next_sentence_label", PS_PER_SEQUENCE, -1, 2, -1, NULL}};
+        [NSP] = {"next_sentence_label", PS_PER_SEQUENCE, -1, 2, -1, NULL},
+        [SOURCE] = {"source", PS_PER_SEQUENCE, 0, TR_SOURCES_MAX, -1,
+                    NULL},
+        [MASKS] = {"loss_mask", PS_PER_TOKEN, 0, 2, 1, NULL},
+        [MASKS + 1] = {"assistant_masks", PS_PER_TOKEN, 0, 2, 1, NULL},
+        [MASKS + 2] = {"completion_mask", PS_PER_TOKEN, 0, 2, 1, NULL}};
     ps_result r = PS_OK;
 
     memcpy(f->channels, all, sizeof all);
     for (int i = 0; i < CHANNELS && r == PS_OK; i++)
-        r = find(&f->channels[i], f->info, err);
+        if (is_used(f, i))
+            r = find(&f->channels[i], f->info, err);
     return r;
 }
 
@@ -79,7 +94,7 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
 {
     const ps_type type = f->channels[LABELS].field->channel.type;
 
-    if (f->info->schema.labels == PS_LABELS_SHIFTED)
+    if (!f->options.causal && f->info->schema.labels == PS_LABELS_SHIFTED)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "its labels are shifted to the next token: use "
                         "tokcat --labels=aligned");
@@ -91,6 +106,14 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
     if (f->options.mask_share >= 0)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "has labels: --mask is for streams without labels");
+    return PS_OK;
+}
+
+static ps_result check_next_tokens(const tr_builder *f, ps_error *err)
+{
+    if (f->options.mask_share >= 0)
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "--mask is for models that predict masked tokens");
     return PS_OK;
 }
 
@@ -140,7 +163,9 @@ ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
     f->capacity = info->capacity;
     f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
     r = find_channels(f, err);
-    if (r != PS_OK)
+    if (r == PS_OK && f->options.causal)
+        r = check_next_tokens(f, err);
+    if (r != PS_OK || (f->options.causal && f->channels[LABELS].field == NULL))
         return r;
     return f->channels[LABELS].field != NULL ? check_labels(f, err)
                                              : use_masking(f, err);
@@ -211,16 +236,16 @@ static ps_result check_whole(const tr_builder *f, const ps_pack *pack,
             return tr_error(err, PS_ERR_ARGUMENT,
                             "pack %" PRIu64
                             " has a piece of sequence %" PRIu64
-                            ": BERT needs whole sequences",
+                            ": masked language models need whole sequences",
                             pack->index, piece.id);
     }
     return PS_OK;
 }
 
 /* Copies a channel and checks its values.  Padding is ignored. */
-static ps_result take(const tr_builder *f, const ps_pack *pack,
-                      const ps_spans *spans, const channel *c, int32_t *to,
-                      ps_error *err)
+ps_result tr_builder_take(const tr_builder *f, const ps_pack *pack,
+                         const ps_spans *spans, const channel *c, int32_t *to,
+                         ps_error *err)
 {
     const uint32_t n = c->kind == PS_PER_TOKEN ? pack->n_tok : pack->n_seq;
     ps_result r = PS_OK;
@@ -246,28 +271,16 @@ static ps_result take_channels(const tr_builder *f, const ps_pack *pack,
                                const ps_spans *spans, ps_error *err)
 {
     const uint32_t row = f->spans.n_rows;
-    int32_t *const to[CHANNELS] = {[TOKENS] = f->token + row,
+    int32_t *const to[MASKS] = {[TOKENS] = f->token + row,
                                    [TYPES] = f->type + row,
                                    [LABELS] = f->label + row,
-                                   [NSP] = f->nsp_label + f->spans.n_seq};
+                                   [NSP] = f->nsp_label + f->spans.n_seq,
+                                   [SOURCE] = f->source + f->spans.n_seq};
     ps_result r = PS_OK;
 
-    for (int i = 0; i < CHANNELS && r == PS_OK; i++)
-        r = take(f, pack, spans, &f->channels[i], to[i], err);
+    for (int i = 0; i < MASKS && r == PS_OK; i++)
+        r = tr_builder_take(f, pack, spans, &f->channels[i], to[i], err);
     return r;
-}
-
-/* Masks tokens.  The mask of a sequence does not depend on how it is packed. */
-static void hide_tokens(const tr_builder *f, const ps_pack *pack, uint64_t key)
-{
-    for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const ps_piece piece = ps_pack_piece(f->info, pack, i);
-        const uint32_t row = f->spans.n_rows + piece.begin;
-
-        (void)tr_masking_apply(&f->masking, tr_rng_mix(key, piece.id),
-                               piece.n_tok, f->token + row, f->label + row,
-                               f->places);
-    }
 }
 
 void tr_builder_pad(const tr_builder *f, uint32_t n_tok)
@@ -325,7 +338,7 @@ ps_result tr_builder_add(tr_builder *f, const ps_pack *pack, uint64_t key,
     if (f->spans.n_packs == f->room)
         r = tr_builder_grow(f, err);
     if (r == PS_OK)
-        r = check_whole(f, pack, err);
+        r = f->options.causal ? PS_OK : check_whole(f, pack, err);
     if (r == PS_OK)
         r = ps_pack_view(f->info, pack, PS_VIEW_GHOST,
                          f->cu + f->spans.n_spans, NULL, &spans, err);
@@ -333,8 +346,9 @@ ps_result tr_builder_add(tr_builder *f, const ps_pack *pack, uint64_t key,
         r = take_channels(f, pack, &spans, err);
     if (r != PS_OK)
         return r;
-    if (f->channels[LABELS].field == NULL)
-        hide_tokens(f, pack, key);
+    r = tr_builder_label(f, pack, &spans, key, err);
+    if (r != PS_OK)
+        return r;
     tr_builder_pad(f, pack->n_tok);
     count_targets(f, pack);
     f->pack_row[f->spans.n_packs] = f->spans.n_rows;
@@ -405,6 +419,7 @@ static tr_batch show(const tr_builder *f, uint32_t n_mlm)
                       .n_seq = f->spans.n_seq,
                       .cls_row = f->cls_row,
                       .nsp_label = f->nsp_label,
+                      .source = f->source,
                       .nsp_weight = f->nsp_weight,
                       .n_mlm = n_mlm,
                       .mlm_row = f->mlm_row,
@@ -488,6 +503,7 @@ static void move_pack(tr_builder *f, extent to, extent from, extent n)
     MOVE(f->type, to.row, from.row, n.row);
     MOVE(f->label, to.row, from.row, n.row);
     MOVE(f->nsp_label, to.seq, from.seq, n.seq);
+    MOVE(f->source, to.seq, from.seq, n.seq);
     MOVE(f->nsp_weight, to.seq, from.seq, n.seq);
     MOVE(f->mlm_weight, to.target, from.target, n.target);
     for (uint32_t i = 0; i < n.span; i++)

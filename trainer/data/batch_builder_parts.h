@@ -10,7 +10,7 @@
 #include "data/masking.h"
 
 /* Channels read from a pack. */
-enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
+enum { TOKENS, TYPES, LABELS, NSP, SOURCE, MASKS, CHANNELS = MASKS + 3 };
 
 typedef struct channel {
     const char *name;
@@ -35,10 +35,12 @@ typedef struct channel {
     X(int32_t, cls_row, rows)         \
     X(int32_t, nsp_label, rows)       \
     X(real, nsp_weight, rows)         \
+    X(int32_t, source, rows)          \
     X(int32_t, cu, rows + packs + 1)  \
     X(uint32_t, n_seqs, packs)        \
     X(uint32_t, pack_row, packs)      \
     X(uint32_t, places, capacity)     \
+    X(int32_t, mask, capacity)        \
     X(int64_t, wide, capacity)
 
 struct tr_builder {
@@ -60,6 +62,19 @@ struct tr_builder {
 
 /* Doubles the capacity, to at least one pack.  See tr_builder_reserve. */
 PS_MUST_CHECK ps_result tr_builder_grow(tr_builder *f, ps_error *err);
+
+/* Copies a channel and checks its values.  Padding is ignored. */
+PS_MUST_CHECK ps_result tr_builder_take(const tr_builder *f,
+                                        const ps_pack *pack,
+                                        const ps_spans *spans,
+                                        const channel *c, int32_t *to,
+                                        ps_error *err);
+
+/* Sets the labels of the pack that is being added, from its channels. */
+PS_MUST_CHECK ps_result tr_builder_label(const tr_builder *f,
+                                         const ps_pack *pack,
+                                         const ps_spans *spans, uint64_t key,
+                                         ps_error *err);
 
 /*
  * Sets the padding of the pack that is being added, because padding in the

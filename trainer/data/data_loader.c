@@ -149,15 +149,15 @@ static bool is_full(const tr_loader *l)
            (l->options.sequences > 0 && n.sequences == l->options.sequences);
 }
 
-/* Adds the next pack, or sets *turned if a new epoch begins. */
-static ps_result add_pack(tr_loader *l, bool *turned, ps_error *err)
+/* Adds the next pack, or sets *ended if an epoch ends within the batch. */
+static ps_result add_pack(tr_loader *l, bool *ended, ps_error *err)
 {
     ps_result r = tr_source_add(l->source, l->options.sequences, err);
 
     if (r != PS_END)
         return r;
     r = tr_source_next_epoch(l->source, err);
-    *turned = r == PS_OK;
+    *ended = r == PS_OK && tr_builder_counts(l->builder).packs > 0;
     return r;
 }
 
@@ -175,14 +175,13 @@ static ps_result keep_share(tr_loader *l, ps_error *err)
 ps_result tr_loader_next(tr_loader *l, ps_error *err)
 {
     ps_result r = PS_OK;
-    bool turned = false;
+    bool ended = false;
 
     if (l->exchange != NULL)
         return tr_exchange_next(l->exchange, err);
     tr_builder_begin(l->builder);
-    while (r == PS_OK && !is_full(l) &&
-           !(turned && tr_builder_counts(l->builder).packs > 0))
-        r = add_pack(l, &turned, err);
+    while (r == PS_OK && !is_full(l) && !ended)
+        r = add_pack(l, &ended, err);
     if (r != PS_OK && (r != PS_END || tr_builder_counts(l->builder).packs == 0))
         return r;
     tr_builder_finish(l->builder);

@@ -8,7 +8,13 @@
  *   labels               per token, i32 or i64: the original token if it was
  *                        masked, otherwise -100.  If absent, tokens are masked
  *                        here; a sequence's mask does not depend on where it is
- *                        packed.
+ *                        packed.  For causal models: the token to predict, for
+ *                        itself or, if the header says so, for the token before
+ *                        it; if absent, every token
+ *   loss_mask, assistant_masks, completion_mask
+ *                        per token, for causal models without labels: 0
+ *                        excludes the token from the loss
+ *   source               per sequence: a number of at least 0, for evaluation
  *   next_sentence_label  per sequence: 0, 1, or -1 for none; default -1
  *
  * SPDX-License-Identifier: MIT
@@ -22,6 +28,8 @@
 #include "model/batch.h"
 #include "packstream.h"
 #include "ranks/workers.h"
+
+#define TR_SOURCES_MAX 1024 /* the channel `source` is below this */
 
 /* Loss weights of masked tokens, as in Krell et al. (2021), section 3.3. */
 typedef enum tr_loss_weighting {
@@ -43,7 +51,10 @@ typedef struct tr_loader_options {
     uint32_t packs;      /* packs per batch; 0: use `sequences` */
     uint32_t sequences;  /* sequences per batch; 0: use `packs` */
     uint32_t vocab_size; /* 0: as declared by the first stream */
-    uint32_t types;      /* number of token types */
+    uint32_t types;      /* number of token types; 0: neither token_type_ids
+                            nor next_sentence_label are used */
+    bool causal;         /* predict the next token */
+    bool sources;        /* read the channel `source` */
     tr_loss_weighting loss;
     double mask_share;   /* share of tokens to mask; below 0: 0.15.  A stream
                             with labels is an error unless this is below 0 */

@@ -42,10 +42,11 @@ typedef struct tr_batch {
     const int32_t *nsp_label; /* [n_seq] 0 or 1; -1 without a label */
     const real *nsp_weight;   /* [n_seq] loss weight; 0 without a label */
 
-    /* Masked tokens, in row order. */
+    /* Targets: masked tokens or, in causal models, tokens that have a next
+     * token to predict, in row order. */
     uint32_t n_mlm;
     const int32_t *mlm_row;   /* [n_mlm] */
-    const int32_t *mlm_label; /* [n_mlm] the original token */
+    const int32_t *mlm_label; /* [n_mlm] the token to predict */
     const int32_t *mlm_seq;   /* [n_mlm] index of its sequence, below n_seq */
     const real *mlm_weight;   /* [n_mlm] loss weight */
 
@@ -56,6 +57,10 @@ typedef struct tr_batch {
     /* True if counts are rounded up (bucket_pad.h).  A device then also rounds
      * up the counts that it derives from the batch. */
     bool rounded;
+
+    /* [n_seq] the source of each sequence, or -1, for evaluation.  The host's,
+     * also if the batch is staged; NULL if unknown. */
+    const int32_t *source;
 } tr_batch;
 
 #endif /* TR_MODEL_BATCH_H */

@@ -2,7 +2,7 @@
  * ops.h - the operations that a model needs from a compute device.
  *
  * A device owns the memory for weights, gradients and activations, and provides
- * about twenty operations on it.  The model chooses the order of operations and
+ * about thirty operations on it.  The model chooses the order of operations and
  * their arrays, but never reads an array.  cpu/ implements the operations for
  * CPUs, cuda/ for GPUs.
  *
@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "model/batch.h"
+#include "model/config.h"
 #include "model/scalar.h"
 
 #ifdef __cplusplus
@@ -40,7 +41,7 @@ extern "C" {
 
 typedef struct tr_device tr_device;
 
-/* y = x W^T + b; W is out x in. */
+/* y = x W^T + b; W is out x in.  Without a bias, both its pointers are NULL. */
 typedef struct tr_linear {
     size_t in;
     size_t out;
@@ -51,9 +52,15 @@ typedef struct tr_linear {
     real *bias_gradient;
 } tr_linear;
 
-/* y = hat * gain + bias; hat is x normalised to mean 0 and variance 1. */
+/*
+ * y = hat * gain + bias; hat is x normalised to mean 0 and variance 1 or, in an
+ * RMS norm (Zhang and Sennrich, 2019), to mean square 1.  Without a bias, both
+ * its pointers are NULL.
+ */
 typedef struct tr_norm {
     size_t width;
+    double epsilon; /* added to the variance, or to the mean square */
+    bool rms;
     const real *gain;
     const real *bias;
     real *gain_gradient;
@@ -63,7 +70,7 @@ typedef struct tr_norm {
 /* Values that a forward norm keeps for norm_backward. */
 typedef struct tr_norm_kept {
     void *hat;     /* rows x width values */
-    real *inverse; /* [rows] 1 / standard deviation */
+    real *inverse; /* [rows] 1 / standard deviation, or 1 / RMS */
 } tr_norm_kept;
 
 /* The parameters of dropout.h. */
@@ -88,14 +95,28 @@ typedef struct tr_tables {
 /* Attention of one layer. */
 typedef struct tr_attend {
     const tr_batch *batch; /* staged */
-    size_t hidden;
-    size_t heads;
-    bool dense; /* mask whole packs instead of processing spans */
-    tr_dropout dropout;
+    size_t heads;    /* of queries */
+    size_t kv_heads; /* of keys and values; divides `heads`.  Head h of the
+                      * queries uses head h / (heads / kv_heads) */
+    size_t width;    /* of a head */
+    bool dense;  /* mask whole packs instead of processing spans */
+    bool causal; /* a row attends to no later row... */
+    size_t window; /* ...and only to rows at a distance below this; 0: all */
+    tr_dropout dropout; /* all zeros in a model without dropout: then a device
+                         * need not keep the scores */
     uint32_t site;
     void *kept;    /* attention_kept() bytes */
     void *scratch; /* attention_scratch() bytes */
 } tr_attend;
+
+/* Rotary positions (Su et al., 2021): numbers i and i + width / 2 of a head are
+ * a pair, which turns by position * frequency[i]. */
+typedef struct tr_rotary {
+    size_t heads;  /* to turn, side by side at the row's start */
+    size_t width;  /* of a head */
+    size_t stride; /* of rows */
+    const real *frequency; /* [width / 2] in radians per position */
+} tr_rotary;
 
 /* The loss terms, each with its own sum. */
 typedef enum tr_loss { TR_LOSS_MLM, TR_LOSS_NSP, TR_LOSSES } tr_loss;
@@ -207,27 +228,39 @@ typedef struct tr_ops {
     /* Adds the bias if `bias` is set; otherwise the next operation must. */
     void (*linear_forward)(tr_device *d, const tr_linear *l, size_t rows,
                            const void *x, bool bias, void *y);
-    /* y = gelu(u), tanh form, with u = x W^T + b */
+    /* y = act(u) with u = x W^T + b; act is TR_GELU_TANH or TR_GELU */
     void (*linear_gelu_forward)(tr_device *d, const tr_linear *l,
-                                size_t rows, const void *x, void *u, void *y);
+                                tr_activation act, size_t rows, const void *x,
+                                void *u, void *y);
     /* dx = dy W + beta dx; beta is 0 or 1 */
     void (*linear_backward_input)(tr_device *d, const tr_linear *l,
                                   size_t rows, const void *dy, int beta,
                                   void *dx);
-    /* du = dy W gelu'(u), for a layer whose input is gelu(u) */
+    /* du = dy W act'(u), for a layer whose input is act(u) */
     void (*linear_gelu_backward)(tr_device *d, const tr_linear *l,
-                                 size_t rows, const void *dy, const void *u,
-                                 void *du);
-    /* Sets the weight gradient to dy^T x, the bias gradient to the column sums
-     * of dy. */
+                                 tr_activation act, size_t rows,
+                                 const void *dy, const void *u, void *du);
+    /* Sets the weight gradient to dy^T x + beta times itself, with beta 0 or 1,
+     * and likewise the bias gradient with the column sums of dy. */
     void (*linear_backward_weight)(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
-                                   const void *x);
+                                   const void *x, int beta);
 
     /* ---- Row by row ---- */
 
-    /* Replaces dy by du = dy gelu'(u). */
-    void (*gelu_backward)(tr_device *d, size_t n, const void *u, void *dy);
+    /* Replaces dy by du = dy act'(u). */
+    void (*gelu_backward)(tr_device *d, tr_activation act, size_t n,
+                          const void *u, void *dy);
+    /* y = act(u1) u2; a row of u holds u1 and u2 side by side, `width` each. */
+    void (*gate_forward)(tr_device *d, tr_activation act, size_t rows,
+                         size_t width, const void *u, void *y);
+    void (*gate_backward)(tr_device *d, tr_activation act, size_t rows,
+                          size_t width, const void *u, const void *dy,
+                          void *du);
+    /* Turns heads by their rows' positions, or back if `back` is set, which is
+     * also the gradient. */
+    void (*rotate)(tr_device *d, const tr_rotary *r, size_t rows,
+                   const int32_t *position, bool back, void *x);
 
     /* y = norm(x) */
     void (*norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
@@ -248,6 +281,22 @@ typedef struct tr_ops {
                           const tr_dropout *dropout, uint32_t site,
                           void *dx, void *d_branch);
 
+    /* x += branch and y = norm(x); without a branch, only y = norm(x) */
+    void (*add_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
+                             const void *branch, void *x,
+                             const tr_norm_kept *kept, void *y);
+    /* dx += the gradient of the norm's input.  Sets the gradients of gain and
+     * bias.  dx is not dy. */
+    void (*add_norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
+                              const tr_norm_kept *kept, const void *dy,
+                              void *dx);
+
+    /* y[i] = table[token[i]], and table_gradient[token[i]] += dy[i] */
+    void (*lookup_forward)(tr_device *d, size_t rows, size_t width,
+                           const int32_t *token, const real *table, void *y);
+    void (*lookup_backward)(tr_device *d, size_t rows, size_t width,
+                            const int32_t *token, const void *dy,
+                            real *table_gradient);
     /* y = dropout(norm(word[token] + position[position] + type[type])) */
     void (*embed_forward)(tr_device *d, const tr_tables *tables,
                           const tr_norm *norm, const tr_batch *batch,
@@ -264,15 +313,14 @@ typedef struct tr_ops {
 
     /* ---- Attention ---- */
 
-    /* Sizes of `kept` and `scratch` for an unstaged batch, in bytes; SIZE_MAX
-     * if too large. */
-    size_t (*attention_kept)(tr_device *d, const tr_batch *batch,
-                             size_t hidden, size_t heads, bool dense);
-    size_t (*attention_scratch)(tr_device *d, const tr_batch *batch,
-                                size_t hidden, size_t heads, bool dense);
+    /* Sizes of `kept` and `scratch` in bytes, where a->batch need not be
+     * staged; SIZE_MAX if too large. */
+    size_t (*attention_kept)(tr_device *d, const tr_attend *a);
+    size_t (*attention_scratch)(tr_device *d, const tr_attend *a);
     /*
-     * A row of `qkv` (n_rows x 3 hidden) holds queries, keys and values side by
-     * side, each with its heads side by side.  `out` is n_rows x hidden.
+     * A row of `qkv` holds queries, keys and values side by side, each with its
+     * heads side by side: (heads + 2 kv_heads) width values.  A row of `out`
+     * has heads x width values.
      */
     void (*attention_forward)(tr_device *d, const tr_attend *a,
                               const void *qkv, void *out);
@@ -290,9 +338,15 @@ typedef struct tr_ops {
     /* Forward replaces x by tanh(x), backward replaces dy by dy (1 - y^2). */
     void (*tanh_forward)(tr_device *d, size_t n, void *x);
     void (*tanh_backward)(tr_device *d, size_t n, const void *y, void *dy);
+    /* right[i] = 1 if no logit of row i exceeds the label's, otherwise 0; 0
+     * also if the label is negative. */
+    void (*compare_logits)(tr_device *d, size_t rows, size_t columns,
+                           size_t stride, const void *x, const int32_t *label,
+                           int32_t *right);
     /*
      * Sets loss[i] to the negative log-likelihood of row i's label, and
-     * replaces x by the gradient of the weighted sum, which finish() reports.
+     * replaces x by the gradient of the weighted sum, which finish() reports;
+     * if `more` is set, it is added to the sum of the last call.
      * A row with a negative label has loss 0 and gradient 0.  The row stride is
      * a multiple of TR_ROW_BYTES; values after `columns` are not read and are
      * set to 0.
@@ -300,7 +354,7 @@ typedef struct tr_ops {
     void (*cross_entropy)(tr_device *d, tr_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,
                           const int32_t *label, const real *weight,
-                          double *loss);
+                          double *loss, bool more);
 
     /* ---- Ranks, for devices that are not on the host ---- */
 
@@ -348,6 +402,9 @@ struct tr_device {
     bool on_host;
     /* True if other ranks' devices would wait forever if this device failed. */
     bool is_waited_for;
+    /* True if the operations and options that only pre-norm models use are
+     * implemented; without, a device may lack them or fail. */
+    bool prenorm;
     /* Set if each rank updates a part of the weights; NULL: all of them. */
     const tr_shards *shards;
 };

@@ -22,7 +22,8 @@ extern "C" {
 #endif
 
 typedef struct tr_lamb_options {
-    bool trust;     /* false: AdamW */
+    bool trust;     /* scale updates by trust ratios; without, a step is AdamW's
+                     * (Loshchilov and Hutter, 2017) */
     double beta1;   /* decay of the mean of gradients */
     double beta2;   /* decay of the mean of squared gradients */
     double epsilon;

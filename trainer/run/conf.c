@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of bert-train.
+ * conf.c - the options of packtrain.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,15 +22,10 @@
 #define LAYERS_MAX 1024
 #define EPOCHS_MAX 1000000
 
-#define WORD_OF(x) #x
-#define WORD(x) WORD_OF(x)
-
-#define AUTO (BERT_CUDNN + 1) /* --attention=auto */
-
-static const option_word attentions[] = {{"varlen", BERT_VARLEN},
-                                         {"dense", BERT_DENSE},
-                                         {"cudnn", BERT_CUDNN},
-                                         {"auto", AUTO},
+static const option_word attentions[] = {{"varlen", TR_VARLEN},
+                                         {"dense", TR_DENSE},
+                                         {"cudnn", TR_CUDNN},
+                                         {"auto", CONF_AUTO},
                                          {NULL, 0}};
 static const option_word rows[] = {{"padded", TR_PADDED},
                                    {"stripped", TR_STRIPPED},
@@ -42,9 +37,15 @@ static const option_word precisions[] = {{"float", TR_FLOAT},
                                          {"tf32", TR_TF32},
                                          {"bf16", TR_BF16},
                                          {NULL, 0}};
-static const option_word graphs[] = {{"off", BERT_EXACT},
-                                     {"rounded", BERT_ROUNDED},
-                                     {"on", BERT_GRAPHS},
+static const option_word graphs[] = {{"off", TR_EXACT},
+                                     {"rounded", TR_ROUNDED},
+                                     {"on", TR_GRAPHS},
+                                     {NULL, 0}};
+static const option_word optimizers[] = {
+    {"lamb", CONF_LAMB}, {"adamw", CONF_ADAMW}, {NULL, 0}};
+static const option_word decays[] = {{"power", TR_DECAY_POWER},
+                                     {"cosine", TR_DECAY_COSINE},
+                                     {"wsd", TR_DECAY_STABLE},
                                      {NULL, 0}};
 static const option_word losses[] = {{"sequence", TR_LOSS_PER_SEQUENCE},
                                      {"token", TR_LOSS_PER_TOKEN},
@@ -77,11 +78,23 @@ static const option_entry entries[] = {
      SHARE(loader.mask_share)},
     {0, "loss", "WORD",
      "what the loss weighs equally: each sequence, or each\n"
-     "masked token (default: sequence)",
-     WORDS(loader.loss, losses)},
+     "target token (default: token; sequence for BERT)",
+     WORDS(loss, losses)},
 
     /* The model. */
-    {0, "hidden", "N", "width of the model (default: 128)",
+    {0, "init", "DIR",
+     "start from the model in this folder, as saved by\n"
+     "transformers: BERT, ModernBERT, Llama, Qwen2, Mistral",
+     OPTION_TEXT(conf, init)},
+    {0, "config", "DIR",
+     "start a new model, described by this folder's\n"
+     "config.json",
+     OPTION_TEXT(conf, config)},
+    {0, "export", "DIR",
+     "write the model to this folder at the end, for\n"
+     "transformers",
+     OPTION_TEXT(conf, export)},
+    {0, "hidden", "N", "width of a new BERT (default: 128)",
      NUMBER(model.hidden, 1, WIDTH_MAX)},
     {0, "layers", "N", "number of layers (default: 2)",
      NUMBER(model.layers, 1, LAYERS_MAX)},
@@ -119,21 +132,34 @@ static const option_entry entries[] = {
      WORDS(graphs, graphs)},
 
     /* The optimiser. */
-    {0, "rate", "X", "peak learning rate (default: 0.004)",
+    {0, "optimizer", "WORD",
+     "lamb, or adamw (default: adamw with --init or --config,\n"
+     "otherwise lamb)",
+     WORDS(optimizer, optimizers)},
+    {0, "rate", "X",
+     "peak learning rate (default: 2e-5 with --init, 3e-4\n"
+     "with --config, otherwise 0.004)",
      POSITIVE(rate.peak)},
     {0, "warmup", "N", "sequences until the rate peaks (default: 0)",
      COUNT(rate.warmup, 0)},
+    {0, "schedule", "WORD",
+     "how the rate decays: power, cosine, or wsd, only in\n"
+     "the --cooldown (default: power)",
+     WORDS(decay, decays)},
     {0, "total", "N", "sequences until the rate is 0 (default: 0, never)",
      COUNT(rate.total, 0)},
     {0, "power", "X", "exponent of the decay to 0; 1: linear (default: 1)",
      POSITIVE(rate.power)},
-    {0, "beta1", "X", "decay of LAMB's mean of gradients (default: 0.9)",
+    {0, "cooldown", "N",
+     "sequences before --total in which --schedule=wsd decays",
+     COUNT(rate.cooldown, 1)},
+    {0, "beta1", "X", "decay of the mean of gradients (default: 0.9)",
      BELOW_1(lamb.beta1)},
-    {0, "beta2", "X", "decay of LAMB's mean of squares (default: 0.999)",
+    {0, "beta2", "X", "decay of the mean of squares (default: 0.999)",
      BELOW_1(lamb.beta2)},
     {0, "factor", "X",
      "exponent of the betas; 0: sequences per pack in a step\n"
-     "(default: 0; 1 with --sequences)",
+     "(default: 0; 1 with --sequences or adamw)",
      POSITIVE(factor)},
     {0, "decay", "X", "weight decay (default: 0.01)", SHARE(lamb.decay)},
     {0, "clip", "X", "maximum norm of the gradient; 0: no limit (default: 1)",
@@ -147,6 +173,12 @@ static const option_entry entries[] = {
      COUNT(save_every, 1)},
     {0, "resume", NULL, "continue from the checkpoint, if there is one",
      OPTION_FLAG(conf, resume)},
+    {0, "eval", "FILE", "evaluate the model on these packs at the end",
+     OPTION_TEXT(conf, eval)},
+    {0, "every", "N", "also evaluate every N steps", COUNT(every, 1)},
+    {0, "metrics", "FILE",
+     "append losses and evaluations to FILE, as JSON Lines",
+     OPTION_TEXT(conf, metrics)},
     {0, "report", "N", "print a line every N steps (default: 10)",
      COUNT(report, 1)},
     {0, "stats", "WORD", "format of these lines: text or json (default: text)",
@@ -154,23 +186,19 @@ static const option_entry entries[] = {
     {0},
 };
 
-/* A negative share means that the option is not set. */
+/* Negative numbers, and sizes of 0, mean that the option is not set. */
 static conf defaults(void)
 {
-    return (conf){.loader = {.epochs = 1, .types = 2, .mask_share = -1},
-                  .model = {.hidden = 128,
-                            .layers = 2,
-                            .heads = 2,
-                            .types = 2,
-                            .dropout = 0.1},
-                  .lamb = {.trust = true,
-                           .beta1 = 0.9,
+    return (conf){.loader = {.epochs = 1, .mask_share = -1},
+                  .model = {.dropout = -1},
+                  .lamb = {.beta1 = 0.9,
                            .beta2 = 0.999,
-                           .epsilon = 1e-6,
                            .decay = 0.01,
                            .clip = 1},
-                  .rate = {.peak = 0.004, .power = 1},
-                  .attention = AUTO,
+                  .rate = {.peak = -1, .power = 1},
+                  .optimizer = -1,
+                  .loss = -1,
+                  .attention = CONF_AUTO,
                   .rows = -1,
                   .precision = -1,
                   .factor = -1,
@@ -178,115 +206,13 @@ static conf defaults(void)
                   .report = 10};
 }
 
-/* Returns why cuDNN cannot compute attention, or NULL if it can. */
-static const char *check_cudnn(const conf *c)
-{
-    if (c->device != CONF_CUDA)
-        return "--attention=cudnn needs --device=cuda";
-    if (c->precision != TR_BF16)
-        return "--attention=cudnn needs --precision=bf16";
-    if (c->graphs == BERT_GRAPHS)
-        return "--attention=cudnn excludes --graphs=on";
-    if (c->model.hidden / c->model.heads % TR_CUDNN_HEAD != 0)
-        return "--attention=cudnn needs heads whose width is a multiple of "
-               WORD(TR_CUDNN_HEAD);
-    return NULL;
-}
-
-/* Returns why --attention=auto does not choose cuDNN, or NULL if it does. */
-static const char *avoid_cudnn(const conf *c)
-{
-    const char *const wrong = check_cudnn(c);
-
-    if (!tr_cudnn_is_built)
-        return "this build has no cuDNN";
-    if (wrong != NULL)
-        return wrong;
-    if (c->graphs != BERT_EXACT)
-        return "--graphs=rounded reproduces --graphs=on";
-    if (c->save != NULL)
-        return "runs with --save resume exactly; --attention=cudnn is "
-               "faster, but not reproducible";
-    return NULL;
-}
-
-static void choose_attention(conf *c)
-{
-    const char *const why = avoid_cudnn(c);
-
-    c->attention = why == NULL ? BERT_CUDNN : BERT_VARLEN;
-    if (c->device == CONF_CUDA)
-        c->attention_why = why != NULL
-                               ? why
-                               : "fastest; --attention=varlen is "
-                                 "reproducible";
-}
-
-/* Returns an error message if the device does not support the options. */
-static const char *check_device(conf *c)
-{
-    const bool cuda = c->device == CONF_CUDA;
-
-    if (c->precision < 0)
-        c->precision = cuda ? TR_BF16 : TR_FLOAT;
-    if (!cuda && c->graphs != BERT_EXACT)
-        return "--graphs needs --device=cuda";
-    if (!cuda)
-        return c->precision == TR_FLOAT
-                   ? NULL : "--device=cpu supports --precision=float only";
-    if (c->attention == BERT_DENSE)
-        return "--device=cuda does not support --attention=dense";
-    if (c->model.hidden > TR_CUDA_HIDDEN_MAX)
-        return "--device=cuda supports --hidden up to "
-               WORD(TR_CUDA_HIDDEN_MAX);
-    if (c->model.hidden / c->model.heads > TR_CUDA_HEAD_MAX)
-        return "--device=cuda supports heads of a width up to "
-               WORD(TR_CUDA_HEAD_MAX);
-    return NULL;
-}
-
-/* Checks combinations of options.  Returns NULL or an error message. */
-static const char *check(conf *c)
-{
-    const char *wrong;
-
-    if (c->loader.packs > 0 && c->loader.sequences > 0)
-        return "--packs and --sequences exclude each other";
-    if (c->loader.packs == 0 && c->loader.sequences == 0)
-        c->loader.packs = 16;
-    if (c->model.hidden % c->model.heads != 0)
-        return "--hidden must be a multiple of --heads";
-    if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
-        return "--total must be greater than --warmup";
-    if (c->save != NULL && *c->save == '\0')
-        return "--save must be the name of a file";
-    if (c->save == NULL && (c->resume || c->save_every > 0))
-        return "--resume and --save-every need --save";
-    if (c->model.intermediate == 0)
-        c->model.intermediate = 4 * c->model.hidden;
-    c->loader.seed = c->seed;
-    if (c->rows < 0)
-        c->rows = c->attention == BERT_DENSE ? TR_PADDED : TR_UNPADDED;
-    if (c->rows == TR_UNPADDED && c->attention == BERT_DENSE)
-        return "--attention=dense does not support --rows=unpadded";
-    c->loader.pads = c->rows != TR_UNPADDED;
-    /* With --sequences, the size of a batch does not depend on packing. */
-    if (c->factor < 0)
-        c->factor = c->loader.sequences > 0 ? 1 : 0;
-    wrong = check_device(c);
-    if (wrong == NULL && c->attention == AUTO)
-        choose_attention(c);
-    return wrong == NULL && c->attention == BERT_CUDNN ? check_cudnn(c)
-                                                       : wrong;
-}
-
 static int finish(conf *c, int argc, char **argv, int first)
 {
-    const char *wrong = check(c);
-    int n;
+    const char *wrong;
+    int n, status = conf_complete(c);
 
-    if (wrong != NULL)
-        return message_usage("%s", wrong);
+    if (status >= 0)
+        return status;
     c->loader.names = option_files(argc, argv, first, &n);
     c->loader.n_names = (uint32_t)n;
     wrong = tr_input_find_kind(c->loader.names, c->loader.n_names,
@@ -301,9 +227,9 @@ int conf_parse(conf *c, int argc, char **argv)
 {
     const option_program program = {
         .usage = "[OPTION]... [FILE]...",
-        .summary = "Train a BERT on packs from files or standard input.  If "
-                   "names contain %d, each\nof several processes reads "
-                   "the files of its rank.",
+        .summary = "Train a BERT, ModernBERT or Llama on packs from files or "
+                   "standard input.  If\nnames contain %d, each of several "
+                   "processes reads the files of its rank.",
         .entries = entries};
     option_outcome outcome;
     int first;
@@ -331,7 +257,28 @@ uint64_t conf_digest(const conf *c)
     return digest;
 }
 
-void conf_settings(const conf *c, const bert_config *model, char *to,
+/* Settings that a BERT trained by LAMB does not have. */
+static void add_settings(const conf *c, const tr_config *m, char *to,
+                         size_t bytes)
+{
+    size_t n = strlen(to);
+
+    if (c->optimizer != CONF_LAMB || c->rate.decay != TR_DECAY_POWER)
+        (void)snprintf(to + n, bytes - n, " optimizer=%s schedule=%s"
+                       " cooldown=%" PRIu64,
+                       option_word_name(optimizers, (uint64_t)c->optimizer),
+                       option_word_name(decays, (uint64_t)c->rate.decay),
+                       c->rate.cooldown);
+    n = strlen(to);
+    if (m->family != TR_BERT)
+        (void)snprintf(to + n, bytes - n, " family=%d kv_heads=%" PRIu32
+                       " head_width=%" PRIu32 " window=%" PRIu32
+                       " theta=%.15g epsilon=%.15g",
+                       (int)m->family, m->kv_heads, m->head_width, m->window,
+                       m->rope.theta, m->epsilon);
+}
+
+void conf_settings(const conf *c, const tr_config *model, char *to,
                    size_t bytes)
 {
     size_t n;
@@ -352,6 +299,7 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
         c->lamb.decay, c->lamb.clip, c->seed,
         option_word_name(precisions, (uint64_t)c->precision));
+    add_settings(c, model, to, bytes);
     n = strlen(to);
     if (c->loader.input == TR_INPUT_SHARDS)
         (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->loader.ranks);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* One step, or several steps with their losses summed. */
 typedef struct report_step {
@@ -28,7 +29,31 @@ typedef struct report_step {
 /* Adds a step to the unprinted steps. */
 void report_add(report_step *sum, const report_step *step);
 
-/* Prints the steps and clears the sum.  Returns false if writing failed. */
-bool report_print(report_step *sum, bool json);
+/* Sums over the targets of an evaluation. */
+typedef struct report_sums {
+    double targets;
+    double loss;  /* negative log-likelihood, in nats */
+    double right; /* targets with the highest logit */
+} report_sums;
+
+/* The result of an evaluation. */
+typedef struct report_eval {
+    uint64_t step;
+    report_sums all;
+    const report_sums *by; /* [sources] by the channel `source` */
+    uint32_t sources;
+} report_eval;
+
+/* Write a line of JSON, complete when they return.  Return false if writing
+ * failed. */
+bool report_write(FILE *file, const report_step *s, bool pairs);
+bool report_write_eval(FILE *file, const report_eval *e);
+
+/*
+ * Prints the steps and clears the sum; `pairs` adds the two parts of BERT's
+ * loss.  Returns false if writing failed.
+ */
+bool report_print(report_step *sum, bool json, bool pairs);
+bool report_print_eval(const report_eval *e, bool json);
 
 #endif /* TR_RUN_REPORT_H */

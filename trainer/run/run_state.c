@@ -126,18 +126,18 @@ void run_state_note_positions(run_state *s, const tr_loader *f)
         memcpy(s->positions, positions, n * sizeof *positions);
 }
 
-static checkpoint all_of(const run_state *s, bert_model *model, tr_lamb *l)
+static checkpoint all_of(const run_state *s, tr_model *model, tr_lamb *l)
 {
     return (checkpoint){.settings = s->settings,
-                        .numbers = bert_model_numbers(model),
-                        .weights = bert_model_weights(model),
+                        .numbers = tr_model_numbers(model),
+                        .weights = tr_model_weights(model),
                         .mean = tr_lamb_mean(l),
                         .square = tr_lamb_square(l),
                         .positions = s->positions,
                         .n_positions = s->n_positions};
 }
 
-int run_state_resume(run_state *s, bert_model *model, tr_lamb *l)
+int run_state_resume(run_state *s, tr_model *model, tr_lamb *l)
 {
     checkpoint c;
     ps_error err;
@@ -151,14 +151,14 @@ int run_state_resume(run_state *s, bert_model *model, tr_lamb *l)
         return STATUS_OK;
     if (r != PS_OK)
         return rank_message_failure(s->name, &err);
-    bert_model_store(model);
+    tr_model_store(model);
     tr_lamb_store(l);
     tr_lamb_set(l, s->run.lamb);
     s->saved = s->run.steps;
     return STATUS_OK;
 }
 
-void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
+void run_state_broadcast(run_state *s, const tr_workers *w, tr_model *model,
                          tr_lamb *l)
 {
     const checkpoint c = all_of(s, model, l);
@@ -175,12 +175,12 @@ void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
     tr_workers_copy(w, c.weights, bytes);
     tr_workers_copy(w, c.mean, bytes);
     tr_workers_copy(w, c.square, bytes);
-    bert_model_store(model);
+    tr_model_store(model);
     tr_lamb_store(l);
     tr_lamb_set(l, s->run.lamb);
 }
 
-int run_state_save(run_state *s, tr_device *device, bert_model *model,
+int run_state_save(run_state *s, tr_device *device, tr_model *model,
                    tr_lamb *l)
 {
     checkpoint c;
@@ -192,7 +192,7 @@ int run_state_save(run_state *s, tr_device *device, bert_model *model,
     if (s->name == NULL || s->saved == s->run.steps)
         return STATUS_OK;
     if (device->shards == NULL) { /* otherwise, train_gather() did it */
-        bert_model_fetch(model);
+        tr_model_fetch(model);
         tr_lamb_fetch(l);
     }
     if (!device->ops->finish(device, &none, &why)) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "files/atomic_file.h"
-#include "model/bert/model.h"
+#include "model/model.h"
 #include "optim/lamb.h"
 #include "ranks/workers.h"
 #include "run/checkpoint.h"
@@ -41,14 +41,14 @@ bool run_state_alloc(run_state *s, const tr_loader *f);
 void run_state_note_positions(run_state *s, const tr_loader *f);
 
 /* Resumes from the file, if it exists. */
-int run_state_resume(run_state *s, bert_model *model, tr_lamb *l);
+int run_state_resume(run_state *s, tr_model *model, tr_lamb *l);
 
 /* Copies rank 0's resumed state to all ranks. */
-void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
+void run_state_broadcast(run_state *s, const tr_workers *w, tr_model *model,
                          tr_lamb *l);
 
 /* Saves the steps that the device has completed, if the file lacks any. */
-int run_state_save(run_state *s, tr_device *device, bert_model *model,
+int run_state_save(run_state *s, tr_device *device, tr_model *model,
                    tr_lamb *l);
 
 #endif /* TR_RUN_RUN_STATE_H */

@@ -1,5 +1,5 @@
 /*
- * train.c - bert-train: BERT pre-training on packed data.
+ * train.c - packtrain: train models on packed data.
  *
  * Steps are queued on the device.  The host waits for the queued steps only
  * before it prints or saves, which settles them.  On the CPU, each step is
@@ -33,15 +33,14 @@ static int finish(training *t, int status)
     if (saved != STATUS_OK || printed != STATUS_OK)
         return saved != STATUS_OK ? saved : printed;
     if (t->idle < t->state.run.steps)
-        return STATUS_OK;
+        return train_export(t);
     if (t->workers.rank > 0)
         return STATUS_DATA;
     rank_message(
         "%s: %s", tr_loader_name(t->loader),
         t->state.run.steps == 0
             ? "no packs"
-            : "nothing was learnt: no step had masked tokens or "
-              "next-sentence labels");
+            : "nothing was learnt: no step had a target");
     return STATUS_DATA;
 }
 
@@ -50,18 +49,20 @@ static void close_all(training *t)
     tr_loader_free(t->loader); /* the loader's thread may still use MPI */
     tr_workers_close(&t->workers);
     tr_lamb_free(t->lamb);
-    bert_model_free(t->model);
+    tr_model_free(t->model);
     tr_device_close(t->device);
     run_state_close(&t->state);
+    (void)metrics_close(&t->metrics);
 }
 
 int main(int argc, char **argv)
 {
     training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
-                  .workers = {.ranks = 1}};
+                  .workers = {.ranks = 1},
+                  .state = {.file = ATOMIC_FILE_CLOSED}};
     int status;
 
-    message_init("bert-train"); /* tests build the program under other names */
+    message_init("packtrain"); /* tests build the program under other names */
     status = train_parse(&t, argc, argv);
     if (status >= 0) {
         close_all(&t);
@@ -75,6 +76,8 @@ int main(int argc, char **argv)
         status = train_join_loader(&t);
         if (status == STATUS_OK)
             status = train_open_model(&t);
+        if (status == STATUS_OK)
+            status = train_load(&t);
         status = train_agree(&t, status, 0);
     }
     if (status == STATUS_OK)
@@ -85,6 +88,8 @@ int main(int argc, char **argv)
         status = train_resume(&t);
     if (status == STATUS_OK)
         status = train_steps(&t);
+    if (status == STATUS_OK)
+        status = train_evaluate_last(&t);
     status = finish(&t, status);
     close_all(&t);
     if (status == STATUS_FAILURE && !t.state.failed && shutdown_pipe_broke())

@@ -28,7 +28,7 @@ static void report_attention(const training *t, const char *why)
         return;
     rank_message_hold(false);
     rank_message("attention: %s (%s)",
-                 t->conf.attention == BERT_CUDNN ? "cudnn" : "varlen", why);
+                 t->conf.attention == TR_CUDNN ? "cudnn" : "varlen", why);
     rank_message_hold(!train_is_alone(t));
 }
 
@@ -37,10 +37,10 @@ int train_open_device(training *t)
     const char *chosen = t->conf.attention_why;
     char why[200] = "no memory", refusal[200];
 
-    if (t->conf.attention == BERT_CUDNN && !tr_cudnn_is_built)
+    if (t->conf.attention == TR_CUDNN && !tr_cudnn_is_built)
         return train_fail("this build has no cuDNN");
     t->device = open_one(t, why, sizeof why);
-    if (t->device != NULL && t->conf.attention == BERT_CUDNN
+    if (t->device != NULL && t->conf.attention == TR_CUDNN
         && !tr_cuda_use_cudnn(t->device, t->conf.model.hidden,
                               t->conf.model.heads, t->conf.model.dropout,
                               refusal, sizeof refusal)) {
@@ -49,7 +49,7 @@ int train_open_device(training *t)
         if (chosen == NULL)
             return train_fail(refusal);
         chosen = refusal;
-        t->conf.attention = BERT_VARLEN;
+        t->conf.attention = TR_VARLEN;
         t->device = open_one(t, why, sizeof why);
     }
     if (t->device == NULL)
@@ -63,15 +63,15 @@ int train_open_device(training *t)
 
 static bool join(training *t)
 {
-    const size_t n = bert_model_buckets(t->model);
+    const size_t n = tr_model_buckets(t->model);
     tr_range *const buckets = calloc(n, sizeof *buckets);
     bool joined;
 
     if (buckets != NULL)
         for (size_t i = 0; i < n; i++)
-            buckets[i] = bert_model_bucket(t->model, i);
+            buckets[i] = tr_model_bucket(t->model, i);
     joined = tr_cuda_join(t->device, &t->workers,
-                          bert_model_device_gradients(t->model), buckets, n);
+                          tr_model_device_gradients(t->model), buckets, n);
     free(buckets);
     return joined;
 }
@@ -103,11 +103,11 @@ static void await_bucket(void *context, size_t i)
 static void sum_bucket(void *context, size_t i)
 {
     const training *t = context;
-    const tr_range bucket = bert_model_bucket(t->model, i);
+    const tr_range bucket = tr_model_bucket(t->model, i);
 
     if (t->device->on_host)
         tr_workers_sum_begin(&t->workers,
-                             bert_model_device_gradients(t->model)
+                             tr_model_device_gradients(t->model)
                                  + bucket.first, bucket.count);
     else
         t->device->ops->sum_begin(t->device, i);
@@ -115,7 +115,7 @@ static void sum_bucket(void *context, size_t i)
 
 void train_watch_buckets(training *t)
 {
-    bert_model_watch(t->model, &(bert_watch){.needed = await_bucket,
+    tr_model_watch(t->model, &(tr_watch){.needed = await_bucket,
                                              .done = sum_bucket,
                                              .context = t});
 }
@@ -138,9 +138,9 @@ int train_end_sums(training *t)
 /* Copies every rank's shards to rank 0's mirror. */
 static void gather_mirror(const training *t, real *mirror)
 {
-    for (size_t i = 0; i < bert_model_buckets(t->model); i++)
+    for (size_t i = 0; i < tr_model_buckets(t->model); i++)
         for (uint32_t rank = 1; rank < t->workers.ranks; rank++) {
-            const tr_range shard = tr_shard_of(bert_model_bucket(t->model, i),
+            const tr_range shard = tr_shard_of(tr_model_bucket(t->model, i),
                                                rank, t->workers.ranks);
 
             tr_workers_send_first(&t->workers, rank, mirror + shard.first,
@@ -155,12 +155,12 @@ int train_gather(training *t)
     if (t->device == NULL || t->device->shards == NULL || !t->saves ||
         t->gathered == t->state.run.steps)
         return STATUS_OK;
-    bert_model_fetch(t->model);
+    tr_model_fetch(t->model);
     tr_lamb_fetch(t->lamb);
     status = train_settle(t); /* ends all ranks if the device has failed */
     if (status != STATUS_OK)
         return status;
-    gather_mirror(t, bert_model_weights(t->model));
+    gather_mirror(t, tr_model_weights(t->model));
     gather_mirror(t, tr_lamb_mean(t->lamb));
     gather_mirror(t, tr_lamb_square(t->lamb));
     t->gathered = t->state.run.steps;

@@ -18,10 +18,11 @@
 
 #include "cli/message.h"
 #include "data/data_loader.h"
-#include "model/bert/model.h"
+#include "model/model.h"
 #include "optim/lamb.h"
 #include "ranks/workers.h"
 #include "run/conf.h"
+#include "run/metrics.h"
 #include "run/report.h"
 #include "run/run_state.h"
 
@@ -40,10 +41,12 @@ typedef struct training {
     tr_workers workers;
     tr_device *device;
     tr_loader *loader;
-    bert_model *model;
+    tr_model *model;
     tr_lamb *lamb;
     run_state state;
-    bool saves;         /* true if rank 0 saves checkpoints */
+    metrics metrics;
+    uint64_t evaluated; /* number of steps at the last evaluation, plus 1 */
+    bool saves;         /* true if rank 0 saves or exports the state */
     uint64_t gathered;  /* steps of the state that rank 0 can save */
     checkpoint_run now; /* state.run plus the queued steps */
     queued_step queue[QUEUE_MAX];
@@ -120,6 +123,26 @@ int train_gather(training *t);
 /* ---- train_steps.c ---- */
 
 int train_steps(training *t);
+
+/* ---- train_eval.c ---- */
+
+/* Evaluates the model on the packs of --eval, and reports the result. */
+int train_evaluate(training *t);
+
+/* The same at the end of a run, if --eval is given and the last step was not
+ * evaluated. */
+int train_evaluate_last(training *t);
+
+/* ---- train_folder.c ---- */
+
+/* Reads the weights of --init. */
+int train_load(training *t);
+
+/* Checks, before any input is read, that --export can be written. */
+int train_check_export(const training *t);
+
+/* Writes the model of --export. */
+int train_export(training *t);
 
 /* ---- train_settle.c ---- */
 

@@ -114,6 +114,16 @@ static void sum_losses(training *t)
         *s = (report_step){0};
 }
 
+/* Prints and records the unprinted steps.  Returns false if stdout failed; sets
+ * *recorded to STATUS_FAILURE if the metrics failed. */
+static bool print_steps(training *t, int *recorded)
+{
+    const bool pairs = t->conf.model.family == TR_BERT;
+
+    *recorded = metrics_step(&t->metrics, &t->unprinted, pairs);
+    return report_print(&t->unprinted, t->conf.stats, pairs);
+}
+
 /*
  * If signals are deferred, waits until a line fits into stdout, and returns
  * false if a signal is due.
@@ -130,20 +140,19 @@ static bool await_reader(const training *t)
 
 int train_print(training *t)
 {
+    int recorded = STATUS_OK;
     bool written = true;
 
     shutdown_allow();
     (void)pthread_mutex_lock(&t->printer);
     sum_losses(t);
-    if (t->unprinted.steps > 0 && !await_reader(t))
-        written = false;
-    else if (t->unprinted.steps > 0)
-        written = report_print(&t->unprinted, t->conf.stats);
+    if (t->unprinted.steps > 0)
+        written = await_reader(t) && print_steps(t, &recorded);
     (void)pthread_mutex_unlock(&t->printer);
     shutdown_forbid();
     if (!written && shutdown_is_due())
         return STATUS_FAILURE;
-    return written ? STATUS_OK : fail_stdout();
+    return written ? recorded : fail_stdout();
 }
 
 /* ---- After a signal ---- */
@@ -152,7 +161,7 @@ int train_save_and_print(void *context)
 {
     training *t = context;
     struct timespec limit;
-    int settled, status;
+    int settled, status, recorded;
 
     rank_message_flush(true);
     rank_message_hold(false);
@@ -163,6 +172,6 @@ int train_save_and_print(void *context)
     limit.tv_sec += PATIENCE;
     if (train_is_alone(t) &&
         pthread_mutex_timedlock(&t->printer, &limit) == 0)
-        (void)report_print(&t->unprinted, t->conf.stats);
+        (void)print_steps(t, &recorded);
     return settled == STATUS_OK ? status : settled;
 }

@@ -50,7 +50,7 @@ static int set_input(training *t)
 /* Rejects CUDA graphs with several processes. */
 static int check_graphs(const training *t)
 {
-    if (train_is_alone(t) || t->conf.graphs != BERT_GRAPHS)
+    if (train_is_alone(t) || t->conf.graphs != TR_GRAPHS)
         return STATUS_OK;
     rank_message("--graphs=on requires a single process");
     return STATUS_USAGE;
@@ -66,8 +66,8 @@ static int set_ranks(training *t)
     t->conf.loader.rank = t->workers.rank;
     t->conf.loader.ranks = t->workers.ranks;
     t->conf.loader.hidden = t->conf.model.hidden;
-    t->saves = t->conf.save != NULL;
-    if (t->workers.rank == 0 || !t->saves)
+    t->saves = t->conf.save != NULL || t->conf.export != NULL;
+    if (t->workers.rank == 0 || t->conf.save == NULL)
         return STATUS_OK;
     t->conf.save = NULL;
     signals_catch_stop();
@@ -87,6 +87,10 @@ int train_prepare(training *t)
         status = train_open_device(t);
     if (status == STATUS_OK)
         status = run_state_open(&t->state, &t->conf);
+    if (status == STATUS_OK && t->workers.rank == 0)
+        status = metrics_open(&t->metrics, t->conf.metrics);
+    if (status == STATUS_OK && t->workers.rank == 0)
+        status = train_check_export(t);
     if (status == STATUS_OK && t->conf.save != NULL &&
         !shutdown_catch(train_save_and_print, t))
         return train_fail("cannot create a thread for signals");
@@ -120,7 +124,8 @@ int train_join_loader(training *t)
     capacity = tr_loader_shape(t->loader)->capacity;
     if (t->conf.model.positions == 0)
         t->conf.model.positions = capacity;
-    if (t->conf.model.positions >= capacity)
+    /* Rotary positions have no table that could be too short. */
+    if (t->conf.model.positions >= capacity || t->conf.model.family != TR_BERT)
         return STATUS_OK;
     rank_message("%s: packs of %" PRIu32 " tokens need more than %" PRIu32
                  " positions",
@@ -132,21 +137,21 @@ int train_join_loader(training *t)
 
 static tr_lamb *open_lamb(const training *t)
 {
-    size_t n = bert_model_tensors(t->model);
+    size_t n = tr_model_tensors(t->model);
     tr_part *parts = calloc(n, sizeof *parts);
     tr_lamb *l;
 
     if (parts == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++) {
-        const bert_tensor *tensor = bert_model_tensor(t->model, i);
+        const tr_tensor *tensor = tr_model_tensor(t->model, i);
 
         parts[i] = (tr_part){.offset = tensor->offset,
                              .count = (size_t)tensor->rows *
                                       tensor->columns,
                              .decays = tensor->decays};
     }
-    l = tr_lamb_open(t->device, &t->conf.lamb, bert_model_numbers(t->model),
+    l = tr_lamb_open(t->device, &t->conf.lamb, tr_model_numbers(t->model),
                      parts, n);
     free(parts);
     return l;
@@ -154,13 +159,13 @@ static tr_lamb *open_lamb(const training *t)
 
 int train_open_model(training *t)
 {
-    bert_config config = t->conf.model;
+    tr_config config = t->conf.model;
 
     config.vocab_size = tr_loader_shape(t->loader)->vocab_size;
-    t->model = bert_model_open(t->device, &config, t->conf.seed);
+    t->model = tr_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
         return train_fail_memory(t, "no memory for the model");
-    bert_model_set_graph_mode(t->model, (bert_graph_mode)t->conf.graphs);
+    tr_model_set_graph_mode(t->model, (tr_graph_mode)t->conf.graphs);
     conf_settings(&t->conf, &config, t->state.settings,
                   sizeof t->state.settings);
     return run_state_alloc(&t->state, t->loader)

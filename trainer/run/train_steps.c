@@ -19,25 +19,25 @@ static double factor_of(const training *t)
 /* Queues a step on the loader's batch. */
 static int learn(training *t, double rate)
 {
-    const bert_step how = {.attention = (bert_attention)t->conf.attention,
+    const tr_step how = {.attention = (tr_attention)t->conf.attention,
                            .training = true,
                            .seed = tr_rng_mix(t->conf.seed, t->now.steps),
                            .rows = (tr_rows)t->conf.rows};
     int status = STATUS_OK;
 
-    if (!bert_model_forward(t->model, tr_loader_batch(t->loader), &how))
+    if (!tr_model_forward(t->model, tr_loader_batch(t->loader), &how))
         status = train_fail_memory(t, "no memory for a batch in the model");
     /* A step that the device may capture must not wait, so signals are not
      * handled here; graphs run on a single rank, which need not agree. */
-    if (t->conf.graphs != BERT_GRAPHS || status != STATUS_OK)
+    if (t->conf.graphs != TR_GRAPHS || status != STATUS_OK)
         status = train_agree(t, status, 0);
     if (status != STATUS_OK)
         return status;
-    bert_model_backward(t->model);
+    tr_model_backward(t->model);
     status = train_end_sums(t);
     if (status == STATUS_OK)
-        tr_lamb_step(t->lamb, bert_model_device_weights(t->model),
-                     bert_model_device_gradients(t->model), rate, factor_of(t));
+        tr_lamb_step(t->lamb, tr_model_device_weights(t->model),
+                     tr_model_device_gradients(t->model), rate, factor_of(t));
     t->device->ops->step_end(t->device);
     return status;
 }
@@ -97,6 +97,8 @@ static int one_step(training *t)
     if (status == STATUS_OK && is_due(t, t->conf.save_every))
         status = train_agree(
             t, run_state_save(&t->state, t->device, t->model, t->lamb), 0);
+    if (status == STATUS_OK && is_due(t, t->conf.every))
+        status = train_evaluate(t);
     return status;
 }
 

@@ -39,8 +39,11 @@ static answer compute(const rig &r, const problem &p, size_t limit = 0)
 
     batch.token = batch.type = batch.position = zero.data();
     batch.place = p.place.data();
-    tr_attend a = {r.ops->stage(r.d, &batch), p.hidden(), p.heads,
-                     false, p.dropout, p.site, kept, scratch};
+    tr_attend a = attend_of(r.ops->stage(r.d, &batch), p.heads, p.width);
+    a.dropout = p.dropout;
+    a.site = p.site;
+    a.kept = kept;
+    a.scratch = scratch;
     a.dropout.place = a.batch ? a.batch->place : NULL;
     if (limit)
         *has = limit;
@@ -273,20 +276,31 @@ static void test_shapes()
 static void test_sizes()
 {
     tr_batch b = {};
+    tr_attend a = attend_of(&b, 12, 64);
 
     b.n_rows = 1000;
     b.n_spans = 10;
-    ok(tr_cuda_attention_kept(NULL, &b, 768, 12, false)
-               == 12000 * sizeof(real)
-           && tr_cuda_attention_scratch(NULL, &b, 768, 12, false)
-                  == 12000 * sizeof(real),
+    ok(tr_cuda_attention_kept(NULL, &a) == 12000 * sizeof(real)
+           && tr_cuda_attention_scratch(NULL, &a) == 12000 * sizeof(real),
        "a real a row and head is kept, and one is scratch");
     b.n_spans = UINT32_MAX / 2;
-    ok(tr_cuda_attention_kept(NULL, &b, 768, 12, false) == SIZE_MAX,
+    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
        "more heads of spans than a grid has blocks are refused");
     b.n_spans = 10;
-    ok(tr_cuda_attention_kept(NULL, &b, 1290, 10, false) == SIZE_MAX,
+    a.width = 129;
+    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
        "heads of more than 128 are refused");
+    a = attend_of(&b, 12, 64);
+    a.kv_heads = 4;
+    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
+       "heads that share keys are refused");
+    a.kv_heads = 12;
+    a.causal = true;
+    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
+       "causal attention is refused");
+    a.causal = false;
+    a.window = 1;
+    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX, "a window is refused");
 }
 
 #ifdef HOSTCUDA

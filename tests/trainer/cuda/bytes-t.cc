@@ -47,7 +47,7 @@ static void test_kernels(const rig &r)
         inverse(r, REALS, ROWS), gain(r, REALS, numbers(WIDTH)),
         bias(r, REALS, numbers(WIDTH)), loss(r, DOUBLES, ROWS),
         label(r, INDEX, numbers(ROWS)), weight(r, REALS, numbers(ROWS));
-    const tr_norm norm = {WIDTH, v, v, gain, bias};
+    const tr_norm norm = {WIDTH, 1e-12, false, v, v, gain, bias};
     const tr_norm_kept kept = {hat.p, inverse};
     const array w(r, REALS, numbers(WIDTH * WIDTH + WIDTH));
     const tr_linear up = {WIDTH, WIDTH, WIDTH, w, (real *)w + WIDTH * WIDTH,
@@ -62,16 +62,16 @@ static void test_kernels(const rig &r)
     r.ops->norm_backward(r.d, &norm, ROWS, &kept, x, &dropout, 0, d, y);
     check(r, "norm_backward_kernel", 2 * h + vector + column + index,
           ROWS * vector + 512 * (column + index), 2 * h + 5 * 2 * vector);
-    r.ops->gelu_backward(r.d, n, x, d);
+    r.ops->gelu_backward(r.d, TR_GELU_TANH, n, x, d);
     check(r, "gelu_backward_kernel", 2 * h, 0, h);
-    r.ops->linear_gelu_forward(r.d, &up, ROWS, x, d, y);
+    r.ops->linear_gelu_forward(r.d, &up, TR_GELU_TANH, ROWS, x, d, y);
     check(r, "gelu_kernel", h, 0, h);
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
-                         weight, (double *)(void *)loss.p);
+                         weight, (double *)(void *)loss.p, false);
     /* The row again; all threads read its label, weight and own logit. */
     check(r, "cross_entropy_kernel", z + index + column,
           z + 512 * ROWS * 12, h + ROWS * sizeof(double));
-    r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b);
+    r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b, 0);
     check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));
 }
 

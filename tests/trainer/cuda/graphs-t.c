@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "cuda/open.h"
-#include "model/bert/model.h"
+#include "model/model.h"
 #include "model/counter_rng.h"
 #include "optim/lamb.h"
 
@@ -171,7 +171,7 @@ static const tr_batch *fill(store *s, char name, uint64_t seed)
 typedef struct pupil {
     tr_device *device;
     tr_rows rows;
-    bert_model *model;
+    tr_model *model;
     tr_lamb *lamb;
     store *store;
     int steps;
@@ -184,26 +184,26 @@ static void open_lamb(pupil *p)
     static const tr_lamb_options options = {.trust = true, .beta1 = 0.9,
                                             .beta2 = 0.999, .epsilon = 1e-6,
                                             .decay = 0.01, .clip = 1};
-    const size_t n = bert_model_tensors(p->model);
+    const size_t n = tr_model_tensors(p->model);
     tr_part *const parts = calloc(n, sizeof *parts);
 
     need(parts != NULL, "no memory");
     for (size_t i = 0; i < n; i++) {
-        const bert_tensor *const t = bert_model_tensor(p->model, i);
+        const tr_tensor *const t = tr_model_tensor(p->model, i);
 
         parts[i] = (tr_part){t->offset, (size_t)t->rows * t->columns,
                                t->decays};
     }
-    p->lamb = tr_lamb_open(p->device, &options, bert_model_numbers(p->model),
+    p->lamb = tr_lamb_open(p->device, &options, tr_model_numbers(p->model),
                            parts, n);
     need(p->lamb != NULL, "no memory for the optimiser");
     free(parts);
 }
 
 static pupil open_pupil(tr_precision precision, tr_rows rows,
-                        bert_graph_mode repeat)
+                        tr_graph_mode repeat)
 {
-    static const bert_config config = {.vocab_size = VOCAB, .hidden = 16,
+    static const tr_config config = {.vocab_size = VOCAB, .hidden = 16,
                                        .layers = 1, .heads = 1,
                                        .intermediate = 24, .positions = 256,
                                        .types = 2, .dropout = 0.1};
@@ -212,17 +212,17 @@ static pupil open_pupil(tr_precision precision, tr_rows rows,
 
     p.device = tr_cuda_open(0, precision, why, sizeof why);
     need(p.device != NULL && p.store != NULL, why);
-    p.model = bert_model_open(p.device, &config, 1);
+    p.model = tr_model_open(p.device, &config, 1);
     need(p.model != NULL, "no memory for the model");
     open_lamb(&p);
-    bert_model_set_graph_mode(p.model, repeat);
+    tr_model_set_graph_mode(p.model, repeat);
     return p;
 }
 
 static void close_pupil(pupil *p)
 {
     tr_lamb_free(p->lamb);
-    bert_model_free(p->model);
+    tr_model_free(p->model);
     tr_device_close(p->device);
     free(p->store);
 }
@@ -231,14 +231,14 @@ static void close_pupil(pupil *p)
 static bool ask(pupil *p, char name)
 {
     const uint64_t seed = tr_counter_rng(7, (uint64_t)p->steps);
-    const bert_step how = {BERT_VARLEN, true, seed, p->rows};
+    const tr_step how = {TR_VARLEN, true, seed, p->rows};
     const double rate = 0.01 / (1 + p->steps % 3);
 
-    if (!bert_model_forward(p->model, fill(p->store, name, seed), &how))
+    if (!tr_model_forward(p->model, fill(p->store, name, seed), &how))
         return false;
-    bert_model_backward(p->model);
-    tr_lamb_step(p->lamb, bert_model_device_weights(p->model),
-                 bert_model_device_gradients(p->model), rate,
+    tr_model_backward(p->model);
+    tr_lamb_step(p->lamb, tr_model_device_weights(p->model),
+                 tr_model_device_gradients(p->model), rate,
                  1 + p->steps % 2);
     p->device->ops->step_end(p->device);
     p->steps++;
@@ -252,8 +252,8 @@ static bool finish(pupil *p)
 
 static void fetch(pupil *p)
 {
-    bert_model_fetch(p->model);
-    bert_model_fetch_gradients(p->model);
+    tr_model_fetch(p->model);
+    tr_model_fetch_gradients(p->model);
     tr_lamb_fetch(p->lamb);
 }
 
@@ -272,21 +272,21 @@ static bool learn(pupil *p, const char *names)
 
 static bool same_numbers(pupil *p, const real *a, const real *b)
 {
-    return memcmp(a, b, bert_model_numbers(p->model) * sizeof *a) == 0;
+    return memcmp(a, b, tr_model_numbers(p->model) * sizeof *a) == 0;
 }
 
 /* True if both runs have the same weights, gradients, moments and losses. */
 static bool same(pupil *a, pupil *b)
 {
     const unsigned char *const w =
-        (const unsigned char *)bert_model_weights(a->model);
+        (const unsigned char *)tr_model_weights(a->model);
 
-    for (size_t i = 0; i < bert_model_numbers(a->model) * sizeof(real); i++)
+    for (size_t i = 0; i < tr_model_numbers(a->model) * sizeof(real); i++)
         bits = (bits ^ w[i]) * UINT64_C(0x100000001b3);
-    return same_numbers(a, bert_model_weights(a->model),
-                        bert_model_weights(b->model))
-           && same_numbers(a, bert_model_gradients(a->model),
-                           bert_model_gradients(b->model))
+    return same_numbers(a, tr_model_weights(a->model),
+                        tr_model_weights(b->model))
+           && same_numbers(a, tr_model_gradients(a->model),
+                           tr_model_gradients(b->model))
            && same_numbers(a, tr_lamb_mean(a->lamb), tr_lamb_mean(b->lamb))
            && same_numbers(a, tr_lamb_square(a->lamb), tr_lamb_square(b->lamb))
            && a->results.steps == b->results.steps
@@ -309,8 +309,8 @@ static void test_bits(tr_precision precision, tr_rows rows,
                       const char *names, uint64_t graphs)
 {
     static const char *const precisions[] = {"float", "tf32", "bf16"};
-    pupil plain = open_pupil(precision, rows, BERT_ROUNDED);
-    pupil graph = open_pupil(precision, rows, BERT_GRAPHS);
+    pupil plain = open_pupil(precision, rows, TR_ROUNDED);
+    pupil graph = open_pupil(precision, rows, TR_GRAPHS);
     const size_t n = strlen(names);
     bool good = learn(&plain, names) && learn(&graph, names);
 
@@ -330,22 +330,22 @@ static void test_bits(tr_precision precision, tr_rows rows,
 /* Rounded to bfloat16, only the order of sums differs. */
 static void test_exact(void)
 {
-    pupil exact = open_pupil(TR_FLOAT, TR_UNPADDED, BERT_EXACT);
-    pupil graph = open_pupil(TR_FLOAT, TR_UNPADDED, BERT_GRAPHS);
+    pupil exact = open_pupil(TR_FLOAT, TR_UNPADDED, TR_EXACT);
+    pupil graph = open_pupil(TR_FLOAT, TR_UNPADDED, TR_GRAPHS);
     double sum[2] = {0, 0}, off[2] = {0, 0};
     bool good = learn(&exact, "aaaaba") && learn(&graph, "aaaaba");
 
     for (int i = 0; i < TR_LOSSES; i++)
         good = good && is_near(exact.results.sum[i], graph.results.sum[i],
                                1e-6);
-    for (size_t i = 0; good && i < bert_model_numbers(exact.model); i++) {
-        const double w = (double)bert_model_weights(exact.model)[i];
-        const double g = (double)bert_model_gradients(exact.model)[i];
+    for (size_t i = 0; good && i < tr_model_numbers(exact.model); i++) {
+        const double w = (double)tr_model_weights(exact.model)[i];
+        const double g = (double)tr_model_gradients(exact.model)[i];
 
         sum[0] += w * w;
         sum[1] += g * g;
-        off[0] += pow(w - (double)bert_model_weights(graph.model)[i], 2);
-        off[1] += pow(g - (double)bert_model_gradients(graph.model)[i], 2);
+        off[0] += pow(w - (double)tr_model_weights(graph.model)[i], 2);
+        off[1] += pow(g - (double)tr_model_gradients(graph.model)[i], 2);
     }
     off[0] = sqrt(off[0] / sum[0]);
     off[1] = sqrt(off[1] / sum[1]);
@@ -361,13 +361,13 @@ static void test_exact(void)
 /* Copies weights and moments from one run to another. */
 static void copy_run(pupil *from, pupil *to)
 {
-    const size_t bytes = bert_model_numbers(from->model) * sizeof(real);
+    const size_t bytes = tr_model_numbers(from->model) * sizeof(real);
 
-    memcpy(bert_model_weights(to->model), bert_model_weights(from->model),
+    memcpy(tr_model_weights(to->model), tr_model_weights(from->model),
            bytes);
     memcpy(tr_lamb_mean(to->lamb), tr_lamb_mean(from->lamb), bytes);
     memcpy(tr_lamb_square(to->lamb), tr_lamb_square(from->lamb), bytes);
-    bert_model_store(to->model);
+    tr_model_store(to->model);
     tr_lamb_store(to->lamb);
     tr_lamb_set(to->lamb, tr_lamb_get(from->lamb));
     to->steps = from->steps;
@@ -375,8 +375,8 @@ static void copy_run(pupil *from, pupil *to)
 
 static void test_resume(void)
 {
-    pupil whole = open_pupil(TR_BF16, TR_PADDED, BERT_GRAPHS);
-    pupil part = open_pupil(TR_BF16, TR_PADDED, BERT_GRAPHS);
+    pupil whole = open_pupil(TR_BF16, TR_PADDED, TR_GRAPHS);
+    pupil part = open_pupil(TR_BF16, TR_PADDED, TR_GRAPHS);
     bool good = learn(&whole, "aaa");
 
     copy_run(&whole, &part);
@@ -391,13 +391,13 @@ static void test_resume(void)
 /* A step whose loss is NaN, in a graph, and the steps after it. */
 static void test_halt(void)
 {
-    pupil plain = open_pupil(TR_FLOAT, TR_PADDED, BERT_ROUNDED);
-    pupil graph = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
+    pupil plain = open_pupil(TR_FLOAT, TR_PADDED, TR_ROUNDED);
+    pupil graph = open_pupil(TR_FLOAT, TR_PADDED, TR_GRAPHS);
     bool good = learn(&plain, "aaaaxa") && learn(&graph, "aaaaxa");
 
     good = good && graph.results.steps == 4
-           && same_numbers(&plain, bert_model_weights(plain.model),
-                           bert_model_weights(graph.model))
+           && same_numbers(&plain, tr_model_weights(plain.model),
+                           tr_model_weights(graph.model))
            && graph.results.graphs == 4;
     good = good && learn(&plain, "a") && learn(&graph, "a")
            && same(&plain, &graph) && graph.results.graphs == 1;
@@ -429,7 +429,7 @@ static bool pass(pupil *p, uint32_t rows)
 /* Three rounds over this many shapes, each in both slots. */
 static void test_shapes(uint32_t shapes, uint64_t graphs)
 {
-    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_EXACT);
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, TR_EXACT);
     bool good = pass(&p, MOST_ROWS / 2) && pass(&p, MOST_ROWS / 2);
 
     for (uint32_t i = 0; i < 3 * 2 * shapes && good; i++)
@@ -443,11 +443,11 @@ static void test_shapes(uint32_t shapes, uint64_t graphs)
 /* A step differs from the one that was captured. */
 static void test_other(void)
 {
-    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
-    const bert_step how = {BERT_VARLEN, true, 1, TR_PADDED};
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, TR_GRAPHS);
+    const tr_step how = {TR_VARLEN, true, 1, TR_PADDED};
     bool good = learn(&p, "aaaa") && p.results.graphs == 2;
 
-    good = bert_model_forward(p.model, fill(p.store, 'a', 1), &how) && good;
+    good = tr_model_forward(p.model, fill(p.store, 'a', 1), &how) && good;
     p.device->ops->step_end(p.device);
     good = !finish(&p) && strstr(p.why, "differs from its graph") && good;
     ok(good, "half a step instead of a whole one: %s", p.why);
@@ -459,7 +459,7 @@ static void test_other(void)
 /* A run in which one call fails reports the error and learns nothing. */
 static void test_failure(const char *what, const char *said)
 {
-    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, TR_GRAPHS);
     bool good;
 
     hostcuda_fail(what);

@@ -51,6 +51,17 @@ static inline tr_batch batch_of(const vector<int32_t> &cu)
     return batch;
 }
 
+static inline tr_attend attend_of(const tr_batch *batch, size_t heads,
+                                  size_t width)
+{
+    tr_attend a = {};
+
+    a.batch = batch;
+    a.heads = a.kv_heads = heads;
+    a.width = width;
+    return a;
+}
+
 /* Places of rows if there are gaps between spans. */
 static inline vector<int32_t> places_of(const vector<int32_t> &cu)
 {

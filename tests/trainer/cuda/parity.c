@@ -20,7 +20,7 @@
 #include "cpu/device.h"
 #include "cuda/open.h"
 #include "data/data_loader.h"
-#include "model/bert/model.h"
+#include "model/model.h"
 #include "optim/lamb.h"
 
 #define RATE 0.004
@@ -29,7 +29,7 @@
 typedef struct pupil {
     tr_device *device;
     tr_rows rows;
-    bert_model *model;
+    tr_model *model;
     tr_lamb *lamb;
     tr_results results; /* of the last step */
 } pupil;
@@ -60,7 +60,7 @@ static tr_rows rows_of(const char *word)
 }
 
 static void open_pupil(pupil *p, tr_device *device, tr_rows rows,
-                       const bert_config *config)
+                       const tr_config *config)
 {
     static const tr_lamb_options options = {.trust = true, .beta1 = 0.9,
                                             .beta2 = 0.999, .epsilon = 1e-6,
@@ -70,19 +70,19 @@ static void open_pupil(pupil *p, tr_device *device, tr_rows rows,
 
     p->device = device;
     p->rows = rows;
-    p->model = bert_model_open(device, config, 1);
+    p->model = tr_model_open(device, config, 1);
     need(p->model != NULL, "no memory for the model");
-    n = bert_model_tensors(p->model);
+    n = tr_model_tensors(p->model);
     parts = calloc(n, sizeof *parts);
     need(parts != NULL, "no memory");
     for (size_t i = 0; i < n; i++) {
-        const bert_tensor *t = bert_model_tensor(p->model, i);
+        const tr_tensor *t = tr_model_tensor(p->model, i);
 
         parts[i] = (tr_part){t->offset, (size_t)t->rows * t->columns,
                                t->decays};
     }
     p->lamb =
-        tr_lamb_open(device, &options, bert_model_numbers(p->model), parts, n);
+        tr_lamb_open(device, &options, tr_model_numbers(p->model), parts, n);
     need(p->lamb != NULL, "no memory for the optimiser");
     free(parts);
 }
@@ -90,23 +90,23 @@ static void open_pupil(pupil *p, tr_device *device, tr_rows rows,
 static void close_pupil(pupil *p)
 {
     tr_lamb_free(p->lamb);
-    bert_model_free(p->model);
+    tr_model_free(p->model);
     tr_device_close(p->device);
 }
 
 static void learn(pupil *p, const tr_batch *batch, uint64_t seed)
 {
-    const bert_step how = {BERT_VARLEN, true, seed, p->rows};
+    const tr_step how = {TR_VARLEN, true, seed, p->rows};
     const char *why = NULL;
 
-    need(bert_model_forward(p->model, batch, &how), "no memory for a batch");
-    bert_model_backward(p->model);
-    tr_lamb_step(p->lamb, bert_model_device_weights(p->model),
-                 bert_model_device_gradients(p->model), RATE, 1);
+    need(tr_model_forward(p->model, batch, &how), "no memory for a batch");
+    tr_model_backward(p->model);
+    tr_lamb_step(p->lamb, tr_model_device_weights(p->model),
+                 tr_model_device_gradients(p->model), RATE, 1);
     need(p->device->ops->finish(p->device, &p->results, &why), why);
     need(p->results.steps == 1, "the loss is NaN");
-    bert_model_fetch(p->model);
-    bert_model_fetch_gradients(p->model);
+    tr_model_fetch(p->model);
+    tr_model_fetch_gradients(p->model);
 }
 
 static double length(size_t n, const real *x, const real *y)
@@ -133,17 +133,17 @@ static void note(double off, const char *name, double *most, char *of)
  */
 static void compare(const pupil *a, const pupil *b, worst *w)
 {
-    const real *ga = bert_model_gradients(a->model),
-               *gb = bert_model_gradients(b->model),
-               *wa = bert_model_weights(a->model),
-               *wb = bert_model_weights(b->model);
+    const real *ga = tr_model_gradients(a->model),
+               *gb = tr_model_gradients(b->model),
+               *wa = tr_model_weights(a->model),
+               *wb = tr_model_weights(b->model);
     double query = 0;
 
     for (int i = 0; i < TR_LOSSES; i++)
         w->loss = fmax(w->loss, fabs(b->results.loss[i] / a->results.loss[i] -
                                      1));
-    for (size_t i = 0; i < bert_model_tensors(a->model); i++) {
-        const bert_tensor *t = bert_model_tensor(a->model, i);
+    for (size_t i = 0; i < tr_model_tensors(a->model); i++) {
+        const tr_tensor *t = tr_model_tensor(a->model, i);
         size_t n = (size_t)t->rows * t->columns, at = t->offset;
         double size = length(n, ga + at, NULL);
         bool key = strstr(t->name, "key.bias") != NULL;
@@ -162,7 +162,7 @@ static void compare(const pupil *a, const pupil *b, worst *w)
 static bool run(tr_loader *f, tr_rows rows, double dropout, int steps,
                 double near)
 {
-    const bert_config config = {.vocab_size = tr_loader_shape(f)->vocab_size,
+    const tr_config config = {.vocab_size = tr_loader_shape(f)->vocab_size,
                                 .hidden = 32, .layers = 2, .heads = 2,
                                 .intermediate = 72,
                                 .positions = tr_loader_shape(f)->capacity,

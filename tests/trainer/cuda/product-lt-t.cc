@@ -119,8 +119,8 @@ static int gelu_launches(const rig &r, size_t rows, size_t shift)
     const char *why;
 
     r.ops->finish(r.d, &results, &why);
-    r.ops->linear_gelu_forward(r.d, &up, rows, l.x, where, y);
-    r.ops->linear_gelu_backward(r.d, &up, rows, l.x, where, d);
+    r.ops->linear_gelu_forward(r.d, &up, TR_GELU_TANH, rows, l.x, where, y);
+    r.ops->linear_gelu_backward(r.d, &up, TR_GELU_TANH, rows, l.x, where, d);
     return r.ops->finish(r.d, &results, &why) ? (int)results.launches : -1;
 }
 

@@ -59,7 +59,7 @@ static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
 
     for (double &z : after)
         z = gelu(z);
-    r.ops->linear_gelu_forward(r.d, l, rows, x, u, y);
+    r.ops->linear_gelu_forward(r.d, l, TR_GELU_TANH, rows, x, u, y);
     good = rounded(r, u.back(), right, first);
     return same(y.back(), after, 2 * r.near) && good;
 }
@@ -73,7 +73,7 @@ static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
 
     for (size_t i = 0; i < d.size(); i++)
         d[i] *= gelu_slope(u[i]);
-    r.ops->linear_gelu_backward(r.d, l, rows, dy, au, du);
+    r.ops->linear_gelu_backward(r.d, l, TR_GELU_TANH, rows, dy, au, du);
     return same(du.back(), d, 2 * r.near + 1e-9);
 }
 
@@ -119,7 +119,7 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     multiply(out, in, rows, dy.data(), 1, out, x.data(), in, 1, after.data());
     for (size_t i = 0; i < dy.size(); i++)
         after[out * in + i % out] += dy[i];
-    r.ops->linear_backward_weight(r.d, &l, rows, ady, ax);
+    r.ops->linear_backward_weight(r.d, &l, rows, ady, ax, 0);
     good = same(gradients.back(), after, r.bf16 ? 1e-5 : r.near) && good;
     ok(good, "%s: linear, %zu x %zu -> %zu, %zu apart", r.name, rows, in, out,
        stride);

@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <algorithm>
+
 #include "cuda/segments.h"
 #include "products.h"
 #include "rig.h"
@@ -41,7 +43,8 @@ struct norm_rig {
           d_bias(r, REALS, draw(r, REALS, width, 4)),
           hat(r, VALUES, rows * width), inverse(r, REALS, rows),
           gains(gain.back()), biases(bias.back()),
-          norm{width, gain, bias, d_gain, d_bias}, kept{hat.p, inverse}
+          norm{width, 1e-12, false, gain, bias, d_gain, d_bias},
+          kept{hat.p, inverse}
     {
     }
 };
@@ -161,7 +164,7 @@ static void test_gelu(const rig &r, size_t n)
 
     for (size_t i = 0; i < n; i++)
         du[i] = dy[i] * gelu_slope(u[i]);
-    r.ops->gelu_backward(r.d, n, in, d);
+    r.ops->gelu_backward(r.d, TR_GELU_TANH, n, in, d);
     ok(same(d.back(), du, r.near + 1e-9), "%s: GELU backward, %zu", r.name, n);
 }
 
@@ -375,16 +378,22 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     const numbers weight = draw(r, REALS, rows, 27);
     std::vector<int32_t> label = draw_index(rows, 28, (uint32_t)columns);
     const array in(r, VALUES, spread(x, columns, stride));
+    const array twin(r, VALUES, spread(x, columns, stride));
     const array weights(r, REALS, weight);
     const array loss(r, DOUBLES, rows);
+    const array hits(r, INDEX, rows);
     tr_results results;
     const char *why;
-    numbers losses(rows);
+    numbers losses(rows), highest(rows);
     double total = 0;
     bool good;
 
     if (rows > 2)
         label[1] = -1;
+    if (rows > 3)
+        label[3] = (int32_t)(std::max_element(&x[3 * columns],
+                                              &x[3 * columns] + columns)
+                             - &x[3 * columns]);
     for (size_t i = 0; i < rows; i++) {
         double *const row = &x[i * columns];
         double max = row[0], all = 0, own;
@@ -395,7 +404,8 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
             all += exp(row[j] - max);
         own = label[i] < 0 ? 0 : row[label[i]];
         losses[i] = label[i] < 0 ? 0 : log(all) + max - own;
-        total += weight[i] * losses[i];
+        highest[i] = label[i] >= 0 && own >= max;
+        total += 2 * weight[i] * losses[i];
         for (size_t j = 0; j < columns; j++)
             row[j] = label[i] < 0 ? 0
                                   : weight[i] * (exp(row[j] - max) / all
@@ -404,14 +414,21 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     {
         const array labels(r, INDEX, as_numbers(label));
 
+        /* Two chunks with the same losses. */
+        r.ops->compare_logits(r.d, rows, columns, stride, in, labels,
+                              (int32_t *)(void *)hits.p);
+        r.ops->cross_entropy(r.d, TR_LOSS_NSP, rows, columns, stride, twin,
+                             labels, weights, (double *)(void *)loss.p, false);
         r.ops->cross_entropy(r.d, TR_LOSS_NSP, rows, columns, stride, in,
-                             labels, weights, (double *)(void *)loss.p);
-        good = r.ops->finish(r.d, &results, &why);
+                             labels, weights, (double *)(void *)loss.p, true);
+        good = r.ops->finish(r.d, &results, &why)
+               && same(hits.back(), highest, 0);
     }
     x = spread(x, columns, stride);
     for (double &each : x)
         each = each == each ? each : 0; /* NaN after the last column */
-    good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5) && good;
+    good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5)
+           && good;
     good = same({results.loss[TR_LOSS_NSP]}, {total}, 1e-5) && good;
     ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
 }
@@ -473,8 +490,49 @@ static void test_tf32(void)
     tr_device_close(r.d);
 }
 
+/* Calls an operation on a new device; true if that is reported as a failure. */
+template <typename F> static bool is_refused(F f)
+{
+    const rig r = open_rig(TR_FLOAT);
+    tr_results results;
+    const char *why;
+    bool good;
+
+    f(r);
+    good = r.ops->finish(r.d, &results, &why);
+    tr_device_close(r.d);
+    return !good && strstr(why, "not supported");
+}
+
+/* Only the CPU implements all operations of models with norms before blocks. */
+static void test_refused(void)
+{
+    ok(is_refused([](const rig &r) {
+           const array x(r, VALUES, numbers(8));
+
+           r.ops->gelu_backward(r.d, TR_GELU, 8, x, x);
+       }),
+       "GELU with erf is refused");
+    ok(is_refused([](const rig &r) {
+           norm_rig n(r, 1, 8);
+           const array x(r, VALUES, numbers(8));
+
+           n.norm.rms = true;
+           r.ops->norm_forward(r.d, &n.norm, 1, x, &n.kept, x);
+       }),
+       "an RMS norm is refused");
+    ok(is_refused([](const rig &r) {
+           const array w(r, REALS, numbers(8));
+           const tr_linear l = {2, 2, 2, w, w, w, w};
+
+           r.ops->linear_backward_weight(r.d, &l, 1, w, w, 1);
+       }),
+       "adding to weight gradients is refused");
+}
+
 int main(void)
 {
+    test_refused();
     test_segments(1);
     test_segments(500);
     test_all(TR_FLOAT, is_short());

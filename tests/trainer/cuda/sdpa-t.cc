@@ -56,12 +56,9 @@ struct layers {
     {
         batch.token = batch.type = batch.position = zero.data();
         batch.place = p.place.data();
-        kept_bytes = r.ops->attention_kept(r.d, &batch, p.hidden(), p.heads,
-                                           false);
-        scratch_bytes = r.ops->attention_scratch(r.d, &batch, p.hidden(),
-                                                 p.heads, false);
-        attend.hidden = p.hidden();
-        attend.heads = p.heads;
+        attend = attend_of(&batch, p.heads, p.width);
+        kept_bytes = r.ops->attention_kept(r.d, &attend);
+        scratch_bytes = r.ops->attention_scratch(r.d, &attend);
         attend.dropout = p.dropout;
         attend.site = p.site;
     }
@@ -366,12 +363,13 @@ static void test_sizes(void)
     const rig r = open_cudnn(16, 64, 0.1);
     vector<int32_t> cu = {0, INT32_MAX / 3 / 1024};
     tr_batch batch = batch_of(cu);
+    const tr_attend a = attend_of(&batch, 16, 64);
 
-    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) < SIZE_MAX,
+    ok(r.ops->attention_kept(r.d, &a) < SIZE_MAX,
        "offsets up to INT32_MAX are taken");
     cu[1]++;
     batch = batch_of(cu);
-    ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) == SIZE_MAX,
+    ok(r.ops->attention_kept(r.d, &a) == SIZE_MAX,
        "and above they are not");
     tr_device_close(r.d);
 }
@@ -440,8 +438,9 @@ static void queue_and_plan(const rig &r)
     for (size_t i = 1; i <= PLANS; i++) {
         const vector<int32_t> cu = cu_of(ones(512 * i));
         const tr_batch batch = batch_of(cu);
+        const tr_attend planned = attend_of(&batch, 1, 8);
 
-        r.ops->attention_scratch(r.d, &batch, 8, 1, false);
+        r.ops->attention_scratch(r.d, &planned);
     }
     ok(r.ops->finish(r.d, &results, &why)
            && apart(out.back(), naive(p).out) <= NEAR,
@@ -464,7 +463,7 @@ static bool run_attention(char *why, size_t size)
     tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
     const vector<int32_t> cu = {0, 5}, zero(5);
     tr_batch batch = batch_of(cu);
-    tr_attend a = {};
+    tr_attend a = attend_of(&batch, 1, 8);
     const char *text = NULL;
     tr_results results;
     bool good = false;
@@ -474,15 +473,13 @@ static bool run_attention(char *why, size_t size)
         return false;
     }
     batch.token = batch.type = batch.position = zero.data();
-    const size_t kept = d->ops->attention_kept(d, &batch, 8, 1, false);
-    const size_t scratch = d->ops->attention_scratch(d, &batch, 8, 1, false);
+    const size_t kept = d->ops->attention_kept(d, &a);
+    const size_t scratch = d->ops->attention_scratch(d, &a);
     char *const block = scratch < SIZE_MAX
                             ? (char *)d->ops->alloc(d, 1024 + kept + scratch)
                             : NULL;
 
     if (block && (a.batch = d->ops->stage(d, &batch)) != NULL) {
-        a.hidden = 8;
-        a.heads = 1;
         a.dropout = tr_dropout_at(0.1, 1);
         a.kept = block + 1024;
         a.scratch = block + 1024 + kept;

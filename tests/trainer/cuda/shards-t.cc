@@ -189,7 +189,8 @@ static void queue_steps(const pupil &p, const layout &l, const array &one,
                                   (real *)p.gradients + b.first, unused};
 
             r.ops->linear_backward_weight(
-                r.d, &to, 2, rows[step]->p + b.first * r.d->value_size, one);
+                r.d, &to, 2, rows[step]->p + b.first * r.d->value_size, one,
+                0);
             r.ops->sum_begin(r.d, i);
         }
         check(r.ops->sum_end(r.d), "%s: sums fail", r.name);
@@ -319,7 +320,7 @@ static void test_halt(const rig &r, bool in_loss)
         y[0].push_back(new array(r, VALUES, b.count));
     before = p.weights.back();
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 1, 2, 8, x, label, weight,
-                         (double *)(void *)loss.p);
+                         (double *)(void *)loss.p, false);
     queue_steps(p, l, one, {&rows}, unused, y);
     p.finish(0, &norm);
     after = p.weights.back();

@@ -84,7 +84,7 @@ static void ask(const rig &r, const tr_batch *b, const array &x,
     r.ops->gather_rows(r.d, b->n_mlm, WIDTH, b->mlm_row, x, rows);
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, b->n_mlm, WIDTH, WIDTH, rows,
                          b->mlm_label, b->mlm_weight,
-                         (double *)(void *)loss.p);
+                         (double *)(void *)loss.p, false);
     r.ops->lamb(r.d, &still, 0, NULL, 0, (real *)x.p, NULL, NULL, NULL);
 }
 
@@ -141,7 +141,7 @@ struct norm_arrays {
           y(r, VALUES, MOST_ROWS * WIDTH), hat(r, VALUES, MOST_ROWS * WIDTH),
           inverse(r, REALS, MOST_ROWS), dx(r, VALUES, MOST_ROWS * WIDTH),
           d_branch(r, VALUES, MOST_ROWS * WIDTH),
-          norm{WIDTH, vector, vector, d_gain, d_bias},
+          norm{WIDTH, 1e-12, false, vector, vector, d_gain, d_bias},
           kept{hat.p, inverse}
     {
     }
@@ -224,7 +224,7 @@ struct full_batch {
                         position.data(), segment.data(), 3, 130, cu.data(), 3,
                         cls_row.data(), nsp_label.data(), nsp_weight.data(),
                         5, mlm_row.data(), mlm_label.data(), mlm_seq.data(),
-                        mlm_weight.data(), place.data(), false};
+                        mlm_weight.data(), place.data(), false, NULL};
 };
 
 /* True if an array is the same on the device and the host. */
@@ -249,7 +249,7 @@ static void test_arrays(const rig &r)
 
     /* The first array of the batch to be read. */
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 5, WIDTH, WIDTH, logits,
-                         s->mlm_label, s->mlm_weight, (double *)(void *)loss.p);
+                         s->mlm_label, s->mlm_weight, (double *)(void *)loss.p, false);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
     r.ops->gather_rows(r.d, 3, WIDTH, s->cls_row, to, rows);
     r.ops->scatter_rows(r.d, 3, WIDTH, s->cls_row, array(r, VALUES, x), to);
@@ -304,10 +304,14 @@ static void test_attention(const rig &r)
     const numbers x = draw(r, VALUES, 175 * 3 * HIDDEN, 7);
     const array qkv(r, VALUES, x), out(r, VALUES, 175 * HIDDEN),
         kept(r, REALS, 175 * HEADS);
-    tr_attend a = {r.ops->stage(r.d, &b.batch), HIDDEN, HEADS, false,
-                     tr_dropout_at(0, 1), 0, kept, NULL};
+    tr_attend a = {};
     numbers right(175 * HIDDEN);
 
+    a.batch = r.ops->stage(r.d, &b.batch);
+    a.heads = a.kv_heads = HEADS;
+    a.width = HEAD;
+    a.dropout = tr_dropout_at(0, 1);
+    a.kept = kept;
     r.ops->attention_forward(r.d, &a, qkv, out);
     for (size_t s = 0; s + 1 < b.cu.size(); s++)
         for (size_t row = (size_t)b.cu[s]; row < (size_t)b.cu[s + 1]; row++)
@@ -502,14 +506,14 @@ static void test_halt(const rig &r, bool in_loss)
     g.set(gradient);
     r.ops->weights_written(r.d, w, t.numbers);
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 1, 2, 8, x, label, weight,
-                         (double *)(void *)loss.p);
+                         (double *)(void *)loss.p, false);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
     g.set(draw(r, REALS, t.numbers, 50));
     weight.set({1});
     x.set(numbers(8));
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 1, 2, 8, x, label, weight,
-                         (double *)(void *)loss.p);
+                         (double *)(void *)loss.p, false);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
     good = r.ops->finish(r.d, &results, &why) && results.steps == 0
@@ -546,7 +550,7 @@ static bool run_all(char *why, size_t size)
         d->ops->fill(d, w, 0, 4 * 8 * sizeof *w);
         d->ops->weights_written(d, w, 8);
         good = d->ops->stage(d, &b.batch) != NULL;
-        d->ops->linear_backward_weight(d, &l, 1, w + 24, w + 24);
+        d->ops->linear_backward_weight(d, &l, 1, w + 24, w + 24, 0);
         d->ops->lamb(d, &step, 1, &part, 8, w, w + 8, w + 16, w + 24);
     }
     good = d->ops->finish(d, &results, &text) && w != NULL && good;

@@ -1,16 +1,14 @@
 /*
  * activations.h - values that a forward pass keeps for its backward pass.
  *
- * All arrays share one block of device memory, which grows to fit the largest
- * batch.  A void * points to values (see ops.h).
+ * A void * points to values (see ops.h).
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef BERT_ACTIVATIONS_H
 #define BERT_ACTIVATIONS_H
 
-#include "model/bert/config.h"
-#include "model/ops.h"
+#include "model/family.h"
 
 /* A layer's activations; sizes are per row unless stated otherwise. */
 typedef struct bert_layer_kept {
@@ -35,6 +33,7 @@ typedef struct bert_mlm_kept {
     size_t stride; /* vocab_size, rounded up to TR_ROW_BYTES */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
+    int32_t *right; /* 1: see tr_outputs */
 } bert_mlm_kept;
 
 /* One row per sequence. */
@@ -58,32 +57,24 @@ typedef struct bert_scratch {
 } bert_scratch;
 
 typedef struct bert_activations {
-    tr_device *device;
     tr_norm_kept embedding_norm;
     void *embedded; /* n_rows x hidden */
     bert_layer_kept *layer;
     bert_mlm_kept mlm;
     bert_nsp_kept nsp;
     bert_scratch scratch;
-
-    unsigned char *block;
-    size_t room;          /* size of the block, in bytes */
-    size_t used;
-    size_t scratch_start; /* start of scratch in the block, in bytes */
 } bert_activations;
 
-bool bert_activations_open(bert_activations *a, tr_device *device,
-                           const bert_config *config);
-void bert_activations_free(bert_activations *a);
+/* Implement the functions of tr_family_ops. */
+void *bert_activations_open(tr_device *device, const tr_config *config);
+void bert_activations_free(tr_device *device, void *kept);
+void bert_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
+                              const tr_config *config, const tr_batch *batch,
+                              tr_attention attention);
 
-/* Allocates room for an unstaged batch.  Returns false if out of memory. */
-bool bert_activations_fit(bert_activations *a, const bert_config *config,
-                          const tr_batch *batch, bool dense);
-
-/*
- * Sets the whole block, or only its scratch part, to NaN, so that tests detect
- * reads of unwritten values.
- */
-void bert_activations_poison(bert_activations *a, bool all);
+static inline bert_activations *bert_kept(const tr_pass *pass)
+{
+    return pass->kept;
+}
 
 #endif /* BERT_ACTIVATIONS_H */

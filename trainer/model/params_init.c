@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "model/bert/params.h"
+#include "model/params.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,16 +58,16 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-void bert_params_init(bert_params *params, uint64_t seed)
+void tr_params_init(tr_params *params, uint64_t seed)
 {
     for (size_t i = 0; i < params->n_tensors; i++) {
-        const bert_tensor *const t = params->tensors + i;
+        const tr_tensor *const t = params->tensors + i;
         const size_t n = (size_t)t->rows * t->columns;
         real *const weights = params->weights.host + t->offset;
 
         if (t->decays)
             draw_tensor(weights, n, tr_counter_rng(seed, i));
         else
-            set_all(weights, n, ends_with(t->name, "LayerNorm.weight"));
+            set_all(weights, n, ends_with(t->name, ".weight"));
     }
 }

@@ -1,0 +1,34 @@
+/*
+ * layer.h - a pre-norm layer: attention, then a gated feed-forward network,
+ * each added to the residual stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRENORM_LAYER_H
+#define PRENORM_LAYER_H
+
+#include "model/prenorm/activations.h"
+#include "model/prenorm/params.h"
+
+/*
+ * A layer first adds `branch`, the output of the block before it, to the
+ * residual stream x, and leaves the output of its own last block there.
+ * `pending` is false if there is no block before it.
+ */
+void pre_layer_forward(const tr_pass *pass, uint32_t layer, bool pending);
+
+/* Replaces d_x, the gradient of the stream after the layer, by the gradient of
+ * the stream before it. */
+void pre_layer_backward(const tr_pass *pass, uint32_t layer);
+
+/* The head: the losses of all targets and, unless pass->evaluate is set, the
+ * gradients of the head's weights and of its input. */
+void pre_head_forward(const tr_pass *pass);
+
+/* Sets `d_out`, the gradient of the final norm's output. */
+void pre_head_backward(const tr_pass *pass, void *d_out);
+
+/* A norm of the model: of a layer if `tensor` is from pre_params_layer. */
+tr_norm pre_norm(const tr_pass *pass, size_t tensor);
+
+#endif /* PRENORM_LAYER_H */
