@@ -47,7 +47,7 @@ models() {
 
 # ---- Without Python ----
 
-# model [KEY=JSON ...]: the folder "m", with config.json of a small Llama.
+# model: the folder "m", with the config.json of a small Llama.
 model() {
     mkdir -p m
     printf '%s' '{"model_type": "llama", "vocab_size": 50, "hidden_size": 8,
@@ -95,11 +95,13 @@ train() {
     train --config=m --export=out --steps=1
     cp -r out bad
     head -c 100 out/model.safetensors >bad/model.safetensors
-    refused 65 "bad: model.safetensors: byte 0: the header has" train --init=bad --export=new
+    refused 65 "bad: model.safetensors: byte 0: the header has" \
+        train --init=bad --export=new
     [ ! -e new ]
     rm bad/model.safetensors
     refused 65 "bad: has neither model.safetensors nor " train --init=bad
-    sed 's/"hidden_size": 8/"hidden_size": 12/' out/config.json >bad/config.json
+    sed 's/"hidden_size": 8/"hidden_size": 12/' out/config.json \
+        >bad/config.json
     cp out/model.safetensors bad
     refused 65 "tensor model.embed_tokens.weight: has the shape [50, 8], but \
 the model needs [50, 12]" train --init=bad
@@ -112,6 +114,23 @@ the model needs [50, 12]" train --init=bad
         train --init=bad
 }
 
+@test "--eval is checked before the first step, and reports each source" {
+    refused 1 "none.pks: " train --config=m --eval=none.pks
+    [[ $output != *'"step"'* ]]
+    seq 10 28 | tr '\n' ' ' | "$built/tokcat" --from=ids --vocab=50 \
+        --pad-id=0 >c.tok
+    cp c.tok d.tok
+    "$built/tokmix" -q --channel=source 1=c.tok 1=d.tok |
+        "$built/packstream" -q -L 64 -o two.pks
+    train --config=m --eval=two.pks >out
+    tail -n 1 out | python3 -c 'import json, sys
+line = json.loads(sys.stdin.read())
+parts = line["sources"]
+assert sorted(parts) == ["0", "1"], line
+assert parts["0"]["eval_targets"] == 18 == line["eval_targets"] / 2, line
+assert abs(parts["0"]["eval_loss"] - line["eval_loss"]) < 1e-6, line'
+}
+
 @test "options that a model sets are refused" {
     refused 64 "--hidden is set by the model's config.json" \
         train --config=m --hidden=8
@@ -120,4 +139,5 @@ the model needs [50, 12]" train --init=bad
     refused 64 "--mask is for models that predict masked tokens" \
         train --config=m --mask=0.1
     refused 64 "--every needs --eval" train --every=1
+    refused 64 "--eval must be the name of a file" train --eval=-
 }

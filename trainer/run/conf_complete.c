@@ -5,6 +5,8 @@
  */
 #include "run/conf.h"
 
+#include <string.h>
+
 #include "cli/message.h"
 #include "cuda/open.h"
 #include "folder/folder.h"
@@ -227,6 +229,10 @@ static const char *check(const conf *c)
         return "--resume and --save-every need --save";
     if (c->eval == NULL && c->every > 0)
         return "--every needs --eval";
+    if (c->eval != NULL && strcmp(c->eval, "-") == 0)
+        return "--eval must be the name of a file, which can be read again";
+    if (c->eval != NULL && c->graphs != TR_EXACT)
+        return "--eval excludes --graphs";
     if (c->attention == TR_DENSE && c->rows == TR_UNPADDED)
         return "--attention=dense does not support --rows=unpadded";
     if (c->attention == TR_DENSE && c->model.family != TR_BERT)

@@ -32,7 +32,6 @@ void report_add(report_step *sum, const report_step *step)
     sum->steps++;
 }
 
-/* 17 digits distinguish any two doubles. */
 /* ---- JSON ---- */
 
 static bool flush(FILE *file)
@@ -40,28 +39,33 @@ static bool flush(FILE *file)
     return fflush(file) == 0 && ferror(file) == 0;
 }
 
+/* 17 digits distinguish any two doubles. */
 bool report_write(FILE *file, const report_step *s, bool pairs)
 {
-    (void)fprintf(file, "{\"step\": %" PRIu64 ", \"sequences\": %" PRIu64
-                 ", \"loss\": %.17g",
-                 s->step, s->sequences, s->loss / s->steps);
+    (void)fprintf(file,
+                  "{\"step\": %" PRIu64 ", \"sequences\": %" PRIu64
+                  ", \"loss\": %.17g",
+                  s->step, s->sequences, s->loss / s->steps);
     if (pairs)
-        (void)fprintf(file, ", \"mlm\": %.17g, \"nsp\": %.17g", s->mlm / s->steps,
-                     s->nsp / s->steps);
-    (void)fprintf(file, ", \"gradient\": %.17g, \"rate\": %.17g, \"packs\": %" PRIu64
-                 ", \"tokens\": %" PRIu64 ", \"rows\": %" PRIu64
-                 ", \"learnt\": %" PRIu64
-                 ", \"seconds\": %.6f, \"processor\": %.6f",
-                 s->gradient, s->rate, s->packs, s->tokens, s->rows, s->learnt,
-                 s->seconds, s->processor);
+        (void)fprintf(file, ", \"mlm\": %.17g, \"nsp\": %.17g",
+                      s->mlm / s->steps, s->nsp / s->steps);
+    (void)fprintf(file,
+                  ", \"gradient\": %.17g, \"rate\": %.17g"
+                  ", \"packs\": %" PRIu64 ", \"tokens\": %" PRIu64
+                  ", \"rows\": %" PRIu64 ", \"learnt\": %" PRIu64
+                  ", \"seconds\": %.6f, \"processor\": %.6f",
+                  s->gradient, s->rate, s->packs, s->tokens, s->rows,
+                  s->learnt, s->seconds, s->processor);
     if (s->exchange > 0)
-        (void)fprintf(file, ", \"exchange\": %.6f, \"waited\": %.6f"
-                     ", \"imbalance\": %.6f",
-                     s->exchange, s->waited, s->imbalance / s->steps);
+        (void)fprintf(file,
+                      ", \"exchange\": %.6f, \"waited\": %.6f"
+                      ", \"imbalance\": %.6f",
+                      s->exchange, s->waited, s->imbalance / s->steps);
     if (s->launches > 0)
-        (void)fprintf(file, ", \"graphs\": %" PRIu64 ", \"launches\": %" PRIu64,
-                     s->graphs, s->launches);
-    (void)fprintf(file, "}\n");
+        (void)fprintf(file,
+                      ", \"graphs\": %" PRIu64 ", \"launches\": %" PRIu64,
+                      s->graphs, s->launches);
+    (void)fputs("}\n", file);
     return flush(file);
 }
 

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
                   .workers = {.ranks = 1},
                   .state = {.file = ATOMIC_FILE_CLOSED}};
-    int status;
+    int status, evaluated = STATUS_OK;
 
     message_init("packtrain"); /* tests build the program under other names */
     status = train_parse(&t, argc, argv);
@@ -78,6 +78,8 @@ int main(int argc, char **argv)
             status = train_open_model(&t);
         if (status == STATUS_OK)
             status = train_load(&t);
+        if (status == STATUS_OK)
+            status = train_check_eval(&t);
         status = train_agree(&t, status, 0);
     }
     if (status == STATUS_OK)
@@ -88,9 +90,12 @@ int main(int argc, char **argv)
         status = train_resume(&t);
     if (status == STATUS_OK)
         status = train_steps(&t);
+    /* If the last evaluation fails, the run is still saved and exported. */
     if (status == STATUS_OK)
-        status = train_evaluate_last(&t);
+        evaluated = train_evaluate_last(&t);
     status = finish(&t, status);
+    if (status == STATUS_OK)
+        status = evaluated;
     close_all(&t);
     if (status == STATUS_FAILURE && !t.state.failed && shutdown_pipe_broke())
         shutdown_by_signal(SIGPIPE);

@@ -91,13 +91,11 @@ static int fail_loader(const tr_loader *l, const ps_error *err)
                      : rank_message_failure(tr_loader_name(l), err);
 }
 
-static int evaluate_all(training *t, evaluation *e)
+/* The caller frees *loader, also after a failure. */
+static ps_result open_packs(const training *t, tr_loader **loader,
+                            ps_error *err)
 {
     tr_loader_options options = t->conf.loader;
-    tr_loader *loader = NULL;
-    ps_error err;
-    ps_result r;
-    int status = STATUS_OK;
 
     options.names = &t->conf.eval;
     options.n_names = 1;
@@ -105,7 +103,30 @@ static int evaluate_all(training *t, evaluation *e)
     options.input = TR_INPUT_SHARED;
     options.sources = true;
     options.vocab_size = tr_loader_shape(t->loader)->vocab_size;
-    r = tr_loader_open(&loader, &options, &err);
+    return tr_loader_open(loader, &options, err);
+}
+
+int train_check_eval(const training *t)
+{
+    tr_loader *loader = NULL;
+    ps_error err;
+    int status = STATUS_OK;
+
+    if (t->conf.eval == NULL)
+        return STATUS_OK;
+    if (open_packs(t, &loader, &err) != PS_OK)
+        status = fail_loader(loader, &err);
+    tr_loader_free(loader);
+    return status;
+}
+
+static int evaluate_all(training *t, evaluation *e)
+{
+    tr_loader *loader = NULL;
+    ps_error err;
+    ps_result r = open_packs(t, &loader, &err);
+    int status = STATUS_OK;
+
     while (r == PS_OK && status == STATUS_OK) {
         r = tr_loader_next(loader, &err);
         if (r == PS_OK)

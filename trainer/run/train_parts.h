@@ -126,6 +126,9 @@ int train_steps(training *t);
 
 /* ---- train_eval.c ---- */
 
+/* Checks, before the first step, that --eval can be read. */
+int train_check_eval(const training *t);
+
 /* Evaluates the model on the packs of --eval, and reports the result. */
 int train_evaluate(training *t);
 
