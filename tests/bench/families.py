@@ -98,14 +98,12 @@ def packed_loss(model, packs, causal):
     mask = (s[:, :, None] == s[:, None, :])[:, None]
     if causal:
         mask = mask & torch.ones(CAPACITY, CAPACITY, dtype=torch.bool).tril()
-        extra = {}
     else:
         p = torch.tensor(position)
         near = ((p[:, :, None] - p[:, None, :]).abs() <= 64)[:, None]
         mask = {"full_attention": mask, "sliding_attention": mask & near}
-        extra = {}
     out = model(torch.tensor(rows), attention_mask=mask,
-                position_ids=torch.tensor(position), **extra).logits
+                position_ids=torch.tensor(position)).logits
     return torch.nn.functional.cross_entropy(
         out.view(-1, VOCAB), torch.tensor(labels).view(-1))
 
@@ -114,12 +112,11 @@ def single_loss(model, packs, causal):
     """One pass for each sequence; gradients add up."""
     sequences = [s for pack_ in packs for s in pack_]
     goals = [np.array(label(s, causal)) for s in sequences]
-    count = sum(int((g[1:] if causal else g != -100).shape[0] if causal
-                    else (g != -100).sum()) for g in goals)
+    if causal:
+        goals = [np.append(goal[1:], -100) for goal in goals]
+    count = sum(int((goal != -100).sum()) for goal in goals)
     for tokens, goal in zip(sequences, goals):
         out = model(torch.tensor(tokens)[None]).logits[0]
-        if causal:
-            out, goal = out[:-1], goal[1:]
         (torch.nn.functional.cross_entropy(
             out, torch.tensor(goal), reduction="sum") / count).backward()
 
