@@ -30,7 +30,7 @@ typedef struct problem {
     real *d_out;
 } problem;
 
-/* What a device or the loops computed. */
+/* Results of a device, or of the loops. */
 typedef struct answer {
     real *out, *d_qkv;
 } answer;

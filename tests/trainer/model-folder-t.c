@@ -146,7 +146,7 @@ static void assert_untouched(const real *numbers)
         assert_true(numbers[i] == -1);
 }
 
-/* What is saved is read again, and nothing else is in the folder. */
+/* A saved folder can be read again, and has no other files. */
 static void test_round_trip(void **state)
 {
     const place *p = *state;

@@ -225,7 +225,7 @@ static void test_batch_too_large(void **state)
     large[4].n_mlm = UINT32_C(1) << 31;
     for (size_t i = 0; i < COUNT(large); i++)
         assert_false(tr_model_forward(model, &large[i],
-                                        i == 2 ? &varlen : &dense));
+                                      i == 2 ? &varlen : &dense));
     assert_true(tr_model_forward(model, &toy.batch, &dense));
     toy_free(&toy);
     tr_model_free(model);

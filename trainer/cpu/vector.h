@@ -19,7 +19,7 @@
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) \
     && !defined(__clang__)
 #define TR_VECTORS __attribute__((target_clones("avx512f", "avx2", \
-                                                  "default")))
+                                                "default")))
 #else
 #define TR_VECTORS
 #endif

@@ -73,8 +73,8 @@ struct tr_sdpa;     /* sdpa.cc */
 struct tr_cuda;
 
 /*
- * What lamb() needs from other ranks if each updates its shards (nccl.cc).  The
- * sums, like lamb()'s kernels, run in c->stream's order.
+ * The exchange of lamb() with other ranks if each updates its shards (nccl.cc).
+ * The sums, like lamb()'s kernels, run in c->stream's order.
  */
 struct tr_exchange {
     /* Values of the shards, at the indices of moments: before lamb() the

@@ -72,7 +72,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* True for what is computed, not trained. */
+/* True for tensors that are computed, not trained. */
 static bool is_buffer(const char *name)
 {
     return ends_with(name, "position_ids") ||

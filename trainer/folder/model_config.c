@@ -271,7 +271,7 @@ static void read_modernbert_ropes(config_reader *r, tr_config *c)
     const json_t *all = get_object(r, "rope_parameters");
     const json_t *scaling = get_object(r, "rope_scaling");
 
-    /* The versions differ in what they do with these two. */
+    /* The versions treat these two differently. */
     if (all != NULL && !is_nested(all))
         config_fail(r, PS_ERR_UNSUPPORTED, "rope_parameters", all,
                     "is not by types of layers");

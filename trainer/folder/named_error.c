@@ -1,5 +1,5 @@
 /*
- * named_error.c - put a file's name in front of an error's text.
+ * named_error.c - prefix an error's text with a file's name.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * named_error.h - put a file's name in front of an error's text.
+ * named_error.h - prefix an error's text with a file's name.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -75,7 +75,7 @@ void safetensors_close(safetensors *file);
 size_t safetensors_count(const safetensors *file);
 const safetensors_tensor *safetensors_at(const safetensors *file, size_t i);
 
-/* Returns NULL if there is no such tensor. */
+/* Returns NULL if the file lacks the tensor. */
 const safetensors_tensor *safetensors_find(const safetensors *file,
                                            const char *name);
 

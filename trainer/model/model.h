@@ -33,7 +33,7 @@ typedef struct tr_model tr_model;
  * outlive the model.
  */
 tr_model *tr_model_open(tr_device *device, const tr_config *config,
-                            uint64_t seed);
+                        uint64_t seed);
 void tr_model_free(tr_model *model);
 
 const tr_config *tr_model_config(const tr_model *model);
@@ -94,7 +94,7 @@ typedef struct tr_step {
  * which grow to fit the largest batch.
  */
 bool tr_model_forward(tr_model *model, const tr_batch *padded,
-                        const tr_step *step);
+                      const tr_step *step);
 
 /* The same without gradients: no tr_model_backward() may follow, and
  * tr_model_row_right() has results. */

@@ -21,7 +21,7 @@ static tr_linear linear_at(const tr_params *params, uint32_t layer,
                            size_t weight, size_t bias, size_t times)
 {
     return tr_params_linear(params, bert_params_layer(layer, weight),
-                              bert_params_layer(layer, bias), times);
+                            bert_params_layer(layer, bias), times);
 }
 
 static tr_norm norm_at(const tr_params *params, uint32_t layer,

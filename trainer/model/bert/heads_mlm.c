@@ -12,7 +12,7 @@
 static tr_linear dense_of(const tr_params *p)
 {
     return tr_params_linear(p, bert_params_back(p, BERT_TRANSFORM_WEIGHT),
-                              bert_params_back(p, BERT_TRANSFORM_BIAS), 1);
+                            bert_params_back(p, BERT_TRANSFORM_BIAS), 1);
 }
 
 static tr_norm norm_of(const tr_params *p)

@@ -9,7 +9,7 @@
 static tr_linear pooler_of(const tr_params *p)
 {
     return tr_params_linear(p, bert_params_back(p, BERT_POOLER_WEIGHT),
-                              bert_params_back(p, BERT_POOLER_BIAS), 1);
+                            bert_params_back(p, BERT_POOLER_BIAS), 1);
 }
 
 static tr_linear classes_of(const tr_pass *pass)

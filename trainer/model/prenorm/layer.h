@@ -13,7 +13,8 @@
 /*
  * A layer first adds `branch`, the output of the block before it, to the
  * residual stream x, and leaves the output of its own last block there.
- * `pending` is false if there is no block before it.
+ * `pending` is false in the first
+ * layer, which has nothing to add.
  */
 void pre_layer_forward(const tr_pass *pass, uint32_t layer, bool pending);
 
