@@ -91,6 +91,29 @@ train() {
     cmp whole part
 }
 
+@test "smaller memory: the same losses in micro-batches, recomputed bits" {
+    for i in {5..20}; do
+        seq "$i" $((2 * i + 5)) | tr '\n' ' '
+        echo
+    done | "$built/tokcat" --from=ids --vocab=50 --pad-id=0 |
+        "$built/packstream" -q -L 32 -o x.pks
+    train --config=m --packs=4 --epochs=3 --save=whole >one
+    train --config=m --packs=4 --epochs=3 --save=again --recompute
+    cmp whole again
+    train --config=m --packs=4 --epochs=3 --save=parts --micro-batch=3 \
+        --eval=x.pks >some
+    python3 -c 'import json, sys
+x, y = ([line["loss"] for line in map(json.loads, open(name))
+         if "loss" in line] for name in sys.argv[1:])
+assert len(x) == len(y) == 9, (x, y)
+assert all(abs(a - b) < 2e-6 * a for a, b in zip(x, y)), (x, y)
+assert x[-1] < x[2], x' one some
+    refused 64 "parts: saved with micro_batch=3, which is missing" \
+        train --config=m --packs=4 --epochs=3 --save=parts --resume
+    refused 64 "--micro-batch excludes --graphs" train --micro-batch=2 \
+        --graphs=on --device=cuda
+}
+
 @test "a folder that is not complete is refused, and nothing is written" {
     train --config=m --export=out --steps=1
     cp -r out bad

@@ -21,6 +21,7 @@
 #define NEAR 1e-4
 #endif
 
+#define TRAINED(attention, seed, rows) {attention, true, seed, rows, 0, false}
 static const tr_step varlen = {.attention = TR_VARLEN};
 static const tr_step dense = {.attention = TR_DENSE};
 
@@ -139,12 +140,11 @@ static void close_pair(pair *p)
 /* Two plans, computed in two ways, have the same results. */
 static void test_ways_agree(void **state)
 {
-    static const tr_step trained = {TR_VARLEN, true, 99, TR_PADDED};
-    static const tr_step trained_dense = {TR_DENSE, true, 99, TR_PADDED};
-    static const tr_step stripped = {TR_VARLEN, true, 99, TR_STRIPPED};
-    static const tr_step stripped_dense = {TR_DENSE, true, 99,
-                                             TR_STRIPPED};
-    static const tr_step unpadded = {TR_VARLEN, true, 99, TR_UNPADDED};
+    static const tr_step trained = TRAINED(TR_VARLEN, 99, TR_PADDED);
+    static const tr_step trained_dense = TRAINED(TR_DENSE, 99, TR_PADDED);
+    static const tr_step stripped = TRAINED(TR_VARLEN, 99, TR_STRIPPED);
+    static const tr_step stripped_dense = TRAINED(TR_DENSE, 99, TR_STRIPPED);
+    static const tr_step unpadded = TRAINED(TR_VARLEN, 99, TR_UNPADDED);
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
     const struct {
@@ -360,9 +360,9 @@ static void test_permuted_packs_permute_outputs(void **state)
  */
 static void test_poison_and_spans_do_nothing(void **state)
 {
-    static const tr_step trained = {TR_VARLEN, true, 3, TR_PADDED};
-    static const tr_step trained_dense = {TR_DENSE, true, 3, TR_PADDED};
-    static const tr_step unpadded = {TR_VARLEN, true, 3, TR_UNPADDED};
+    static const tr_step trained = TRAINED(TR_VARLEN, 3, TR_PADDED);
+    static const tr_step trained_dense = TRAINED(TR_DENSE, 3, TR_PADDED);
+    static const tr_step unpadded = TRAINED(TR_VARLEN, 3, TR_UNPADDED);
     static const struct {
         const tr_step *step;
         double dropout;
@@ -457,10 +457,10 @@ static void learn_from(tr_model *model, const toy_batch *toy,
 /* Added elements change no loss and no gradient, whatever they contain. */
 static void test_rounding_adds_nothing(void **state)
 {
-    static const tr_step steps[] = {{TR_VARLEN, true, 3, TR_PADDED},
-                                      {TR_DENSE, true, 3, TR_PADDED},
-                                      {TR_VARLEN, true, 3, TR_STRIPPED},
-                                      {TR_VARLEN, true, 3, TR_UNPADDED}};
+    static const tr_step steps[] = {TRAINED(TR_VARLEN, 3, TR_PADDED),
+                                      TRAINED(TR_DENSE, 3, TR_PADDED),
+                                      TRAINED(TR_VARLEN, 3, TR_STRIPPED),
+                                      TRAINED(TR_VARLEN, 3, TR_UNPADDED)};
     const toy_plan plan = toy_packed_plan();
 
     for (size_t i = 0; i < COUNT(steps); i += is_short() ? 3 : 1) {
@@ -487,13 +487,107 @@ static void test_rounding_adds_nothing(void **state)
     }
 }
 
+/* ---- Families, micro-batches and recomputation ---- */
+
+static tr_model *open_family(tr_family family)
+{
+    tr_config config = toy_config_of(family);
+
+    config.dropout = family == TR_BERT ? 0.1 : 0;
+    return toy_model(&config, 5);
+}
+
+/* A step; the caller frees the gradients that it returns. */
+static real *step_of(tr_model *model, const toy_batch *toy,
+                     const tr_step *step, tr_results *results)
+{
+    assert_true(tr_model_forward(model, &toy->batch, step));
+    tr_model_backward(model);
+    *results = toy_finish();
+    tr_model_fetch_gradients(model);
+    return gradients_of(model);
+}
+
+/* `exact`: bit for bit */
+static void compare_steps(tr_family family, const toy_plan *plan,
+                          const tr_step *step, const toy_plan *other_plan,
+                          const tr_step *other_step, bool exact)
+{
+    tr_model *const model = open_family(family);
+    toy_batch a = toy_open(plan), b = toy_open(other_plan);
+    tr_results x, y;
+    real *const before = step_of(model, &a, step, &x);
+    real *after;
+
+    model->poison = true;
+    after = step_of(model, &b, other_step, &y);
+    assert_near(y.loss[TR_LOSS_MLM], x.loss[TR_LOSS_MLM]);
+    if (family == TR_BERT)
+        assert_near(y.loss[TR_LOSS_NSP], x.loss[TR_LOSS_NSP]);
+    assert_same_gradients(model, after, before);
+    for (size_t i = 0; exact && i < tr_model_numbers(model); i++)
+        assert_true(before[i] == after[i]);
+    free(before);
+    free(after);
+    toy_free(&a);
+    toy_free(&b);
+    tr_model_free(model);
+}
+
+static void test_families(void **state)
+{
+    static const tr_step padded = {.rows = TR_PADDED, .training = true},
+                         unpadded = {.rows = TR_UNPADDED, .training = true};
+    const toy_plan packed = toy_packed_plan(), alone = toy_alone_plan();
+
+    for (int f = TR_MODERNBERT; f < TOY_FAMILIES; f++) {
+        if (!toy_has((tr_family)f))
+            continue;
+        compare_steps((tr_family)f, &packed, &padded, &alone, &padded, false);
+        compare_steps((tr_family)f, &packed, &padded, &alone, &unpadded,
+                      false);
+    }
+}
+
+/* Gradients of any number of packs at a time add up to those of a step. */
+static void test_micro_batches(void **state)
+{
+    const toy_plan plans[] = {toy_packed_plan(), toy_alone_plan()};
+    const tr_step whole = TRAINED(TR_VARLEN, 8, TR_PADDED);
+
+    for (int f = 0; f < TOY_FAMILIES; f++)
+        for (uint32_t n = 1; n <= 4; n += is_short() ? 2 : 1)
+            for (int rows = TR_PADDED; rows <= TR_UNPADDED; rows++) {
+                tr_step step = whole;
+
+                step.rows = (tr_rows)rows;
+                step.micro_batch = n;
+                step.recompute = n > 1;
+                if (toy_has((tr_family)f))
+                    compare_steps((tr_family)f, &plans[n % 2], &whole,
+                                  &plans[n % 2], &step, n == 4);
+            }
+}
+
+static void test_recompute(void **state)
+{
+    const toy_plan plan = toy_packed_plan();
+    const tr_step kept = TRAINED(TR_VARLEN, 8, TR_UNPADDED);
+    tr_step step = kept;
+
+    step.recompute = true;
+    for (int f = 0; f < TOY_FAMILIES; f++)
+        if (toy_has((tr_family)f))
+            compare_steps((tr_family)f, &plan, &kept, &plan, &step, true);
+}
+
 /* ---- threads ---- */
 
 static void test_threads_change_no_bit(void **state)
 {
-    static const tr_step steps[] = {{TR_VARLEN, true, 3, TR_PADDED},
-                                      {TR_DENSE, true, 3, TR_PADDED},
-                                      {TR_VARLEN, true, 3, TR_UNPADDED}};
+    static const tr_step steps[] = {TRAINED(TR_VARLEN, 3, TR_PADDED),
+                                      TRAINED(TR_DENSE, 3, TR_PADDED),
+                                      TRAINED(TR_VARLEN, 3, TR_UNPADDED)};
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 
@@ -535,6 +629,9 @@ int main(void)
         cmocka_unit_test(test_poison_and_spans_do_nothing),
         cmocka_unit_test(test_batches_of_any_size_follow),
         cmocka_unit_test(test_rounding_adds_nothing),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_micro_batches),
+        cmocka_unit_test(test_recompute),
         cmocka_unit_test(test_threads_change_no_bit),
     };
 

@@ -108,7 +108,7 @@ static void test_columns(void **state)
     real *const products = toy_numbers(3, columns);
 
     tr_columns_sum(rows, columns, stride, wide, 0, sums);
-    tr_columns_sum_products(rows, columns, x, y, products);
+    tr_columns_sum_products(rows, columns, x, y, 0, products);
     for (size_t c = 0; c < columns; c++) {
         double sum = 0;
         double product = 0;

@@ -27,7 +27,8 @@ training() {
 @test "two, three and four ranks learn the same as one" {
     skip_without_mpi
     for options in '4 --packs=10' '2 --packs=8 --epochs=2 --dropout=0.3' \
-        '4 --packs=3 --steps=20' '3 --packs=5 --attention=dense'; do
+        '4 --packs=3 --steps=20' '3 --packs=5 --attention=dense' \
+        '2 --packs=10 --micro-batch=2 --recompute'; do
         # shellcheck disable=SC2086 # a list of options
         set -- $options
         counts=${LONG:+2 3 4}

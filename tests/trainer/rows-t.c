@@ -230,7 +230,7 @@ static void check_norm(bool rms, bool bias)
     norm_rig n;
 
     open_norm(&n, rms, bias);
-    ops->add_norm_forward(d, &n.norm, ROWS, branch, sum, &n.kept, y);
+    ops->add_norm_forward(d, &n.norm, ROWS, branch, sum, sum, &n.kept, y);
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         assert_true(sum[i] == x[i] + branch[i]);
         assert_near((double)y[i],
@@ -252,7 +252,7 @@ static void check_norm(bool rms, bool bias)
         assert_near((double)added[i], (double)start[i] + (double)dx[i], NEAR);
     }
     /* Without a branch, and as norm_forward(). */
-    ops->add_norm_forward(d, &n.norm, ROWS, NULL, sum, &n.kept, again);
+    ops->add_norm_forward(d, &n.norm, ROWS, NULL, sum, sum, &n.kept, again);
     assert_memory_equal(y, again, sizeof y);
     ops->norm_forward(d, &n.norm, ROWS, sum, &n.kept, again);
     assert_memory_equal(y, again, sizeof y);
@@ -498,7 +498,7 @@ static real *results(size_t *n)
     rig.norm.gain_gradient = y + 5 * all + MANY;
     ops->gate_forward(d, TR_SILU, MANY, WIDTH, x, y);
     ops->gate_backward(d, TR_GELU, MANY, WIDTH, x, y, y + all);
-    ops->add_norm_forward(d, &rig.norm, MANY, x, y, &kept, y + 3 * all);
+    ops->add_norm_forward(d, &rig.norm, MANY, x, y, y, &kept, y + 3 * all);
     ops->add_norm_backward(d, &rig.norm, MANY, &kept, x, y + all);
     ops->lookup_backward(d, MANY, WIDTH, index, x, y + 6 * all);
     ops->rotate(d, &r, MANY, index, false, y + 2 * all);

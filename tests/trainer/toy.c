@@ -226,6 +226,28 @@ tr_config toy_config(uint32_t vocab_size, uint32_t positions)
                          .positions = positions, .types = 2};
 }
 
+tr_config toy_config_of(tr_family family)
+{
+    static const tr_rope rope = {100, 8, 1, 4, 16}, local = {.theta = 30};
+    tr_config c = toy_config(53, 32);
+
+    c.family = family;
+    if (family == TR_BERT)
+        return c;
+    c.head_width = 6;
+    c.epsilon = 1e-5;
+    c.rope = rope;
+    c.local_rope = local;
+    c.local_rope.factor = 1;
+    c.tied = family == TR_MODERNBERT;
+    c.qkv_bias = family == TR_LLAMA;
+    c.kv_heads = family == TR_LLAMA ? 2 : 4;
+    c.activation = family == TR_LLAMA ? TR_SILU : TR_GELU;
+    c.window = 5;
+    c.windowed[1] = family == TR_MODERNBERT;
+    return c;
+}
+
 tr_model *toy_model(const tr_config *config, uint64_t seed)
 {
     tr_model *const model = tr_model_open(toy_device(), config, seed);

@@ -61,6 +61,17 @@ uint32_t toy_find(const toy_batch *toy, uint32_t name);
 /* 2 layers, 4 heads of 6; this many words and positions. */
 tr_config toy_config(uint32_t vocab_size, uint32_t positions);
 
+/* The same for any family: a Llama with the biases of Qwen2 and two heads of
+ * queries for each of keys, or a ModernBERT with a window in its last layer. */
+tr_config toy_config_of(tr_family family);
+#define TOY_FAMILIES 3
+
+/* False if the device lacks the family's operations. */
+static inline bool toy_has(tr_family family)
+{
+    return family == TR_BERT || toy_device()->prenorm;
+}
+
 /* A model with large random weights, biases and gains. */
 tr_model *toy_model(const tr_config *config, uint64_t seed);
 

@@ -55,9 +55,9 @@ static void sum_blocks(size_t rows, size_t columns, size_t stride,
 }
 
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
-                             const real *y, real *sums)
+                             const real *y, int beta, real *sums)
 {
-    sum_blocks(rows, columns, columns, x, y, 0, sums);
+    sum_blocks(rows, columns, columns, x, y, beta, sums);
 }
 
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,

@@ -18,8 +18,8 @@
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
                     const real *x, int beta, real *sums);
 
-/* sums[c] = sum over r of x[r][c] y[r][c] */
+/* sums[c] = sum over r of x[r][c] y[r][c] + beta sums[c] */
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
-                             const real *y, real *sums);
+                             const real *y, int beta, real *sums);
 
 #endif /* TR_CPU_COLUMNS_H */

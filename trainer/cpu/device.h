@@ -78,7 +78,7 @@ void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
                           const void *dy, const tr_dropout *dropout,
                           uint32_t site, void *dx, void *d_branch);
 void tr_cpu_add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
-                             const void *branch, void *x,
+                             const void *branch, const void *x, void *sum,
                              const tr_norm_kept *kept, void *y);
 void tr_cpu_add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
                               const tr_norm_kept *kept, const void *dy,

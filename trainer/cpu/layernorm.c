@@ -167,9 +167,9 @@ static void parameter_gradients(const tr_norm *norm, size_t rows,
 {
     const size_t n = norm->width;
 
-    tr_columns_sum_products(rows, n, dy, hat, norm->gain_gradient);
+    tr_columns_sum_products(rows, n, dy, hat, norm->adds, norm->gain_gradient);
     if (norm->bias_gradient)
-        tr_columns_sum(rows, n, n, dy, 0, norm->bias_gradient);
+        tr_columns_sum(rows, n, n, dy, norm->adds, norm->bias_gradient);
 }
 
 void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
@@ -195,21 +195,24 @@ void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
     }
 }
 
-/* x += branch, and sum = x */
+/* sum = copy = x + branch; sum may be x. */
 TR_VECTORS
-static void add_to(size_t n, const real *restrict branch, real *restrict x,
-                   real *restrict sum)
+static void add_twice(size_t n, const real *restrict branch, const real *x,
+                      real *sum, real *restrict copy)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
-        sum[i] = x[i] += branch[i];
+        copy[i] = sum[i] = x[i] + branch[i];
 }
 
 void tr_cpu_add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
-                             const void *branch, void *x,
+                             const void *branch, const void *x, void *sum,
                              const tr_norm_kept *kept, void *y)
 {
     const size_t n = norm->width;
+    const real *const from = x;
     const real *const b = branch;
+    real *const stream = sum;
     real *const to = y;
 
     if (!branch) {
@@ -220,7 +223,7 @@ void tr_cpu_add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
     for (size_t r = 0; r < rows; r++) {
         real *const hat = (real *)kept->hat + r * n;
 
-        add_to(n, b + r * n, (real *)x + r * n, hat);
+        add_twice(n, b + r * n, from + r * n, stream + r * n, hat);
         tr_norm_row(norm, hat, kept->inverse + r, to + r * n);
     }
 }

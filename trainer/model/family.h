@@ -19,23 +19,25 @@ typedef struct tr_pass {
     const tr_batch *batch; /* as staged */
     tr_attention attention;
     bool evaluate; /* no backward pass follows */
+    bool recompute; /* see tr_step */
     tr_dropout dropout;
     void *kept;    /* the family's activations */
-    const tr_watch *watch;
+    tr_watch watch;
 } tr_pass;
 
-/* Forward must call it for each bucket, before the bucket's weights are read. */
+/* Forward must call it for each bucket, before the bucket's weights are
+ * read. */
 static inline void tr_pass_needs(const tr_pass *pass, size_t bucket)
 {
-    if (pass->watch->needed)
-        pass->watch->needed(pass->watch->context, bucket);
+    if (pass->watch.needed)
+        pass->watch.needed(pass->watch.context, bucket);
 }
 
 /* Backward must call it for each bucket, after its gradients are complete. */
 static inline void tr_pass_done(const tr_pass *pass, size_t bucket)
 {
-    if (pass->watch->done)
-        pass->watch->done(pass->watch->context, bucket);
+    if (pass->watch.done)
+        pass->watch.done(pass->watch.context, bucket);
 }
 
 /* Results of a forward pass on the device, for tests. */
@@ -59,7 +61,7 @@ typedef struct tr_family_ops {
     /* Lays out activations for an unstaged batch. */
     void (*lay_out)(void *kept, tr_carve *carve, tr_device *device,
                     const tr_config *config, const tr_batch *batch,
-                    tr_attention attention);
+                    const tr_step *step);
     void (*forward)(const tr_pass *pass);
     void (*backward)(const tr_pass *pass);
     tr_outputs (*outputs)(const tr_pass *pass);

@@ -43,6 +43,7 @@ void tr_model_free(tr_model *model)
         model->family->close(model->device, model->kept);
     tr_params_free(&model->params);
     tr_block_room_free(&model->block);
+    tr_micro_batch_free(&model->micro_batch);
     tr_unpad_free(&model->unpad);
     tr_bucket_pad_free(&model->bucket_pad);
     free(model);
@@ -177,13 +178,14 @@ static tr_pass pass_of(tr_model *model, const tr_batch *staged,
         .batch = staged,
         .attention = step->attention,
         .evaluate = evaluate,
+        .recompute = step->recompute,
         .dropout = dropout,
         .kept = model->kept,
-        .watch = &model->watch};
+        .watch = model->watch};
 }
 
 /* Lays out the activations of a batch.  Returns false if out of memory. */
-static bool fit(tr_model *model, const tr_batch *batch, tr_attention attention)
+static bool fit(tr_model *model, const tr_batch *batch, const tr_step *step)
 {
     tr_carve carve = {.value = model->device->value_size};
 
@@ -192,14 +194,14 @@ static bool fit(tr_model *model, const tr_batch *batch, tr_attention attention)
         || batch->n_seq > INT_MAX)
         return false;
     model->family->lay_out(model->kept, &carve, model->device, &model->config,
-                           batch, attention);
+                           batch, step);
     if (carve.too_large || !tr_block_room_fit(&model->block, carve.used))
         return false;
     model->used = carve.used;
     model->scratch = carve.scratch;
     carve = (tr_carve){.value = carve.value, .block = model->block.block};
     model->family->lay_out(model->kept, &carve, model->device, &model->config,
-                           batch, attention);
+                           batch, step);
     return true;
 }
 
@@ -212,19 +214,39 @@ static void poison(const tr_model *model, size_t start)
                                  0xff, model->used - start);
 }
 
-static bool forward(tr_model *model, const tr_batch *padded,
+/* Stages a batch, and starts a pass on it. */
+static bool prepare(tr_model *model, const tr_batch *padded,
                     const tr_step *step, bool evaluate)
 {
     const tr_batch *const batch = rows_of(model, padded, step->rows);
     const tr_batch *staged;
 
-    if (!batch || !fit(model, batch, step->attention))
+    if (!batch || !fit(model, batch, step))
         return false;
     staged = model->device->ops->stage(model->device, batch);
     if (!staged)
         return false;
     model->pass = pass_of(model, staged, step, evaluate);
     poison(model, 0);
+    return true;
+}
+
+/* Packs `first` to first + n - 1 of a step's batch. */
+static bool forward_part(tr_model *model, const tr_batch *padded,
+                         uint32_t first, uint32_t n, const tr_step *step)
+{
+    const tr_batch *const part =
+        n == padded->n_packs
+            ? padded
+            : tr_micro_batch_of(&model->micro_batch, padded, first, n);
+
+    model->params.adds = first > 0;
+    if (!part || !prepare(model, part, step, false))
+        return false;
+    if (first > 0)
+        model->pass.watch.needed = NULL;
+    if (first + n < padded->n_packs)
+        model->pass.watch.done = NULL;
     model->family->forward(&model->pass);
     return true;
 }
@@ -232,13 +254,29 @@ static bool forward(tr_model *model, const tr_batch *padded,
 bool tr_model_forward(tr_model *model, const tr_batch *padded,
                       const tr_step *step)
 {
-    return forward(model, padded, step, false);
+    const uint32_t all = padded->n_packs;
+    const uint32_t each = step->micro_batch > 0 ? step->micro_batch : all;
+    uint32_t first = 0;
+
+    for (; all - first > each; first += each) {
+        if (!forward_part(model, padded, first, each, step))
+            return false;
+        tr_model_backward(model);
+    }
+    return forward_part(model, padded, first, all - first, step);
 }
 
 bool tr_model_evaluate(tr_model *model, const tr_batch *padded,
                        const tr_step *step)
 {
-    return forward(model, padded, step, true);
+    tr_step how = *step;
+
+    how.recompute = true; /* nothing is kept */
+    model->params.adds = false;
+    if (!prepare(model, padded, &how, true))
+        return false;
+    model->family->forward(&model->pass);
+    return true;
 }
 
 void tr_model_backward(tr_model *model)

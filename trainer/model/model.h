@@ -84,6 +84,13 @@ typedef struct tr_step {
     bool training; /* apply dropout */
     uint64_t seed; /* seed of dropout, different in every step */
     tr_rows rows; /* not TR_UNPADDED with TR_DENSE */
+    /* Compute this many packs at a time, and add up their gradients; 0: all.
+     * Otherwise, steps cannot be graphs. */
+    uint32_t micro_batch;
+    /* Keep only the input of each layer; backward computes the rest again, with
+     * the same results (Chen et al., "Training Deep Nets with Sublinear Memory
+     * Cost", 2016). */
+    bool recompute;
 } tr_step;
 
 /*
@@ -91,7 +98,8 @@ typedef struct tr_step {
  * tr_model_backward().  The loss is the weighted sum of the negative
  * log-likelihoods of masked tokens and next-sentence labels; the device's
  * finish() reports it.  Returns false if out of memory for the activations,
- * which grow to fit the largest batch.
+ * which grow to fit the largest batch.  In micro-batches, it also queues the
+ * backward passes of all but the last.
  */
 bool tr_model_forward(tr_model *model, const tr_batch *padded,
                       const tr_step *step);
@@ -115,11 +123,12 @@ typedef enum tr_graph_mode {
  */
 void tr_model_set_graph_mode(tr_model *model, tr_graph_mode how);
 
-/* Computes the gradients of the last forward's loss. */
+/* Queues the gradients of the last forward's loss. */
 void tr_model_backward(tr_model *model);
 
 /*
- * Copy results of the last forward: the encoder's output (n_rows x hidden
+ * Copy results of the last forward, or of its last micro-batch: the encoder's
+ * output (n_rows x hidden
  * values, as the device stores them), and the unweighted losses of masked
  * tokens and of sequences.  All include the entries that rounding added.
  */

@@ -8,6 +8,7 @@
 
 #include "model/bucket_pad.h"
 #include "model/family.h"
+#include "model/micro_batch.h"
 
 struct tr_model {
     tr_device *device;
@@ -15,6 +16,7 @@ struct tr_model {
     const tr_family_ops *family;
     tr_params params;
     tr_graph_mode graph_mode;
+    tr_micro_batch micro_batch;
     tr_unpad unpad;
     tr_bucket_pad bucket_pad;
     void *kept; /* the family's activations, in `block` */

@@ -61,6 +61,8 @@ typedef struct tr_norm {
     size_t width;
     double epsilon; /* added to the variance, or to the mean square */
     bool rms;
+    bool adds; /* backward adds to the gradients of gain and bias instead of
+                * setting them */
     const real *gain;
     const real *bias;
     real *gain_gradient;
@@ -273,20 +275,22 @@ typedef struct tr_ops {
                              const tr_norm_kept *kept, void *y);
     /*
      * Computes dx, the gradient of the norm's input, and the gradients of gain
-     * and bias.  dx may be dy.  With dropout, d_branch receives the gradient of
-     * the branch; without, it is not written and may be NULL.
+     * and bias (see tr_norm).  dx may be dy.  With dropout, d_branch receives
+     * the gradient of the branch; without, it is not written and may be
+     * NULL.
      */
     void (*norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
                           const tr_norm_kept *kept, const void *dy,
                           const tr_dropout *dropout, uint32_t site,
                           void *dx, void *d_branch);
 
-    /* x += branch and y = norm(x); without a branch, only y = norm(x) */
+    /* sum = x + branch and y = norm(sum); sum may be x.  Without a branch, sum
+     * is x, and only y is computed. */
     void (*add_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
-                             const void *branch, void *x,
+                             const void *branch, const void *x, void *sum,
                              const tr_norm_kept *kept, void *y);
-    /* dx += the gradient of the norm's input.  Sets the gradients of gain and
-     * bias.  dx is not dy. */
+    /* dx += the gradient of the norm's input.  Computes the gradients of gain
+     * and bias.  dx is not dy. */
     void (*add_norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
                               const tr_norm_kept *kept, const void *dy,
                               void *dx);
@@ -303,8 +307,8 @@ typedef struct tr_ops {
                           const tr_dropout *dropout, uint32_t site,
                           const tr_norm_kept *kept, void *y);
     /*
-     * Sets the gradients of the norm, adds to the gradients of the tables, and
-     * overwrites dy.
+     * Computes the gradients of the norm, adds to the gradients of the tables,
+     * and overwrites dy.
      */
     void (*embed_backward)(tr_device *d, const tr_tables *tables,
                            const tr_norm *norm, const tr_batch *batch,

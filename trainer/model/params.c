@@ -116,6 +116,7 @@ tr_norm tr_params_norm(const tr_params *params, size_t gain, size_t bias,
     return (tr_norm){
         .width = params->tensors[gain].columns,
         .epsilon = epsilon,
+        .adds = params->adds,
         .gain = tr_params_weight(params, gain),
         .bias = tr_params_weight(params, bias),
         .gain_gradient = tr_params_gradient(params, gain),

@@ -21,6 +21,7 @@ typedef struct tr_params {
     size_t *layer;
     uint32_t layers;
     double epsilon; /* of norms, in BERT */
+    bool adds; /* backward adds to the gradients instead of setting them */
     tr_arena weights;
     tr_arena gradients;
 } tr_params;

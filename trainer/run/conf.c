@@ -130,6 +130,14 @@ static const option_entry entries[] = {
      "launch steps of the same shape as CUDA graphs: off or\n"
      "on; rounded: only round shapes up (default: off)",
      WORDS(graphs, graphs)},
+    {0, "micro-batch", "N",
+     "compute N packs of a step at a time and add up their\n"
+     "gradients, to save memory (default: all)",
+     NUMBER(micro_batch, 1, ROWS_MAX)},
+    {0, "recompute", NULL,
+     "compute activations again in the backward pass, to save\n"
+     "memory; takes about a quarter longer",
+     OPTION_FLAG(conf, recompute)},
 
     /* The optimiser. */
     {0, "optimizer", "WORD",
@@ -300,6 +308,10 @@ void conf_settings(const conf *c, const tr_config *model, char *to,
         c->lamb.decay, c->lamb.clip, c->seed,
         option_word_name(precisions, (uint64_t)c->precision));
     add_settings(c, model, to, bytes);
+    n = strlen(to);
+    if (c->micro_batch > 0)
+        (void)snprintf(to + n, bytes - n, " micro_batch=%" PRIu32,
+                       c->micro_batch);
     n = strlen(to);
     if (c->loader.input == TR_INPUT_SHARDS)
         (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->loader.ranks);

@@ -233,6 +233,8 @@ static const char *check(const conf *c)
         return "--eval must be the name of a file, which can be read again";
     if (c->eval != NULL && c->graphs != TR_EXACT)
         return "--eval excludes --graphs";
+    if (c->micro_batch > 0 && c->graphs != TR_EXACT)
+        return "--micro-batch excludes --graphs";
     if (c->attention == TR_DENSE && c->rows == TR_UNPADDED)
         return "--attention=dense does not support --rows=unpadded";
     if (c->attention == TR_DENSE && c->model.family != TR_BERT)

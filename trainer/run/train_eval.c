@@ -2,8 +2,9 @@
  * train_eval.c - evaluate the model on other packs.
  *
  * The packs are read from the start each time, in batches of the size of a
- * step.  Each rank evaluates its share, as in training.  Masks depend on the
- * seed and on the sequences, so all evaluations see the same masks.
+ * step or of a micro-batch.  Each rank evaluates its share, as in training.
+ * Masks depend on the seed and on the sequences, so all evaluations see the same
+ * masks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -102,6 +103,10 @@ static ps_result open_packs(const training *t, tr_loader **loader,
     options.epochs = 1;
     options.input = TR_INPUT_SHARED;
     options.sources = true;
+    if (t->conf.micro_batch > 0) {
+        options.packs = t->conf.micro_batch * t->workers.ranks;
+        options.sequences = 0;
+    }
     options.vocab_size = tr_loader_shape(t->loader)->vocab_size;
     return tr_loader_open(loader, &options, err);
 }

@@ -22,7 +22,9 @@ static int learn(training *t, double rate)
     const tr_step how = {.attention = (tr_attention)t->conf.attention,
                            .training = true,
                            .seed = tr_rng_mix(t->conf.seed, t->now.steps),
-                           .rows = (tr_rows)t->conf.rows};
+                           .rows = (tr_rows)t->conf.rows,
+                           .micro_batch = t->conf.micro_batch,
+                           .recompute = t->conf.recompute};
     int status = STATUS_OK;
 
     if (!tr_model_forward(t->model, tr_loader_batch(t->loader), &how))

@@ -20,7 +20,6 @@ static void take_layer(tr_carve *carve, bert_layer_kept *layer,
     layer->up = tr_carve_values(carve, rows, config->intermediate);
     layer->gelu = tr_carve_values(carve, rows, config->intermediate);
     tr_carve_norm(carve, &layer->output, rows, config->hidden);
-    layer->out = tr_carve_values(carve, rows, config->hidden);
 }
 
 static void take_heads(tr_carve *carve, bert_mlm_kept *mlm, bert_nsp_kept *nsp,
@@ -61,7 +60,7 @@ static void take_scratch(tr_carve *carve, bert_activations *a,
 
 void bert_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
                               const tr_config *config, const tr_batch *batch,
-                              tr_attention attention)
+                              const tr_step *step)
 {
     const tr_ops *const ops = device->ops;
     bert_activations *const a = kept;
@@ -69,14 +68,20 @@ void bert_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
                               .heads = config->heads,
                               .kv_heads = config->heads,
                               .width = config->hidden / config->heads,
-                              .dense = attention == TR_DENSE,
+                              .dense = step->attention == TR_DENSE,
                               .dropout = {.scale = 1}};
     const size_t per_layer = ops->attention_kept(device, &attend);
 
     tr_carve_norm(carve, &a->embedding_norm, batch->n_rows, config->hidden);
     a->embedded = tr_carve_values(carve, batch->n_rows, config->hidden);
-    for (uint32_t i = 0; i < config->layers; i++)
-        take_layer(carve, a->layer + i, config, batch->n_rows, per_layer);
+    for (uint32_t i = 0; i < config->layers; i++) {
+        if (step->recompute && i > 0)
+            a->layer[i] = a->layer[0];
+        else
+            take_layer(carve, a->layer + i, config, batch->n_rows, per_layer);
+        a->layer[i].out = tr_carve_values(carve, batch->n_rows,
+                                          config->hidden);
+    }
     take_heads(carve, &a->mlm, &a->nsp, config, batch);
     carve->scratch = carve->used;
     take_scratch(carve, a, config, batch,

@@ -70,7 +70,7 @@ void *bert_activations_open(tr_device *device, const tr_config *config);
 void bert_activations_free(tr_device *device, void *kept);
 void bert_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
                               const tr_config *config, const tr_batch *batch,
-                              tr_attention attention);
+                              const tr_step *step);
 
 static inline bert_activations *bert_kept(const tr_pass *pass)
 {

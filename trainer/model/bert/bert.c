@@ -96,10 +96,14 @@ static void backward(const tr_pass *pass)
     bert_nsp_backward(pass, d_x);
     tr_pass_done(pass, 0);
     for (uint32_t i = layers; i > 0; i--) {
+        /* The last layer's activations are still there. */
+        if (pass->recompute && i < layers)
+            bert_encoder_forward(pass, i - 1, input_of(pass, i - 1));
         bert_encoder_backward(pass, i - 1, input_of(pass, i - 1));
         tr_pass_done(pass, layers - i + 1);
     }
-    clear_tables(pass);
+    if (!pass->params->adds)
+        clear_tables(pass);
     pass->ops->embed_backward(pass->device, &tables, &norm, pass->batch,
                               &pass->dropout, BERT_SITE_EMBEDDING,
                               &a->embedding_norm, d_x);

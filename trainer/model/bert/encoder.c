@@ -87,8 +87,8 @@ static void forward_network(const tr_pass *pass, uint32_t layer,
     const bert_layer_kept *const k = bert_kept(pass)->layer + layer;
     void *const branch = bert_kept(pass)->scratch.d_sum;
 
-    ops->linear_gelu_forward(d, &parts->up, pass->config->activation, rows, k->middle, k->up,
-                             k->gelu);
+    ops->linear_gelu_forward(d, &parts->up, pass->config->activation, rows,
+                             k->middle, k->up, k->gelu);
     ops->linear_forward(d, &parts->down, rows, k->gelu, false, branch);
     ops->sum_norm_forward(d, &parts->output, rows, k->middle, branch,
                           parts->down.bias, &pass->dropout,
@@ -123,10 +123,12 @@ static void backward_network(const tr_pass *pass, uint32_t layer,
     ops->norm_backward(
         d, &parts->output, rows, &k->output, s->d_x, &pass->dropout,
         bert_dropout_site(layer, BERT_SITE_OUTPUT), s->d_sum, s->d_branch);
-    ops->linear_gelu_backward(d, &parts->down, pass->config->activation, rows, d_branch, k->up,
-                              s->d_wide);
-    ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu, 0);
-    ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle, 0);
+    ops->linear_gelu_backward(d, &parts->down, pass->config->activation, rows,
+                              d_branch, k->up, s->d_wide);
+    ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu,
+                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle,
+                                pass->params->adds);
     ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }
 
@@ -149,11 +151,13 @@ static void backward_attention(const tr_pass *pass, uint32_t layer,
     ops->norm_backward(
         d, &parts->attention, rows, &k->attention, s->d_sum, &pass->dropout,
         bert_dropout_site(layer, BERT_SITE_ATTENTION), s->d_x, s->d_branch);
-    ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context, 0);
+    ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context,
+                                pass->params->adds);
     ops->linear_backward_input(d, &parts->out, rows, d_branch, 0, s->d_sum);
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_sum,
                             s->d_qkv);
-    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, x, 0);
+    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, x,
+                                pass->params->adds);
     ops->linear_backward_input(d, &parts->qkv, rows, s->d_qkv, 1, s->d_x);
 }
 

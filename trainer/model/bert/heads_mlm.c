@@ -57,7 +57,8 @@ void bert_mlm_forward(const tr_pass *pass, const void *hidden)
     const size_t n = batch->n_mlm;
 
     ops->gather_rows(d, n, dense.in, batch->mlm_row, hidden, k->in);
-    ops->linear_gelu_forward(d, &dense, pass->config->activation, n, k->in, k->dense, k->scratch);
+    ops->linear_gelu_forward(d, &dense, pass->config->activation, n, k->in,
+                             k->dense, k->scratch);
     ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
     ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
     if (pass->evaluate)
@@ -66,7 +67,8 @@ void bert_mlm_forward(const tr_pass *pass, const void *hidden)
     /* Replaces the logits by their gradient. */
     ops->cross_entropy(d, TR_LOSS_MLM, n,
                        pass->config->vocab_size, k->stride, k->logits,
-                       batch->mlm_label, batch->mlm_weight, k->loss, false);
+                       batch->mlm_label, batch->mlm_weight, k->loss,
+                       pass->params->adds);
 }
 
 void bert_mlm_backward(const tr_pass *pass, void *d_hidden)
@@ -83,11 +85,14 @@ void bert_mlm_backward(const tr_pass *pass, void *d_hidden)
     const size_t n = batch->n_mlm;
     void *const dx = k->scratch;
 
-    ops->linear_backward_weight(d, &decoder, n, k->logits, k->out, 0);
+    ops->linear_backward_weight(d, &decoder, n, k->logits, k->out,
+                                pass->params->adds);
     ops->linear_backward_input(d, &rounded, n, k->logits, 0, dx);
     ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
-    ops->gelu_backward(d, pass->config->activation, n * dense.out, k->dense, dx);
-    ops->linear_backward_weight(d, &dense, n, dx, k->in, 0);
+    ops->gelu_backward(d, pass->config->activation, n * dense.out, k->dense,
+                       dx);
+    ops->linear_backward_weight(d, &dense, n, dx, k->in,
+                                pass->params->adds);
     ops->linear_backward_input(d, &dense, n, dx, 0, k->out);
     ops->scatter_rows(d, n, dense.in, batch->mlm_row, k->out, d_hidden);
 }

@@ -38,7 +38,8 @@ void bert_nsp_forward(const tr_pass *pass, const void *hidden)
     ops->tanh_forward(d, n * pooler.out, k->pooled);
     ops->linear_forward(d, &classes, n, k->pooled, true, k->logits);
     ops->cross_entropy(d, TR_LOSS_NSP, n, classes.out, k->stride, k->logits,
-                       batch->nsp_label, batch->nsp_weight, k->loss, false);
+                       batch->nsp_label, batch->nsp_weight, k->loss,
+                       pass->params->adds);
 }
 
 void bert_nsp_backward(const tr_pass *pass, void *d_hidden)
@@ -52,10 +53,12 @@ void bert_nsp_backward(const tr_pass *pass, void *d_hidden)
     const size_t n = batch->n_seq;
     void *const dx = k->scratch;
 
-    ops->linear_backward_weight(d, &classes, n, k->logits, k->pooled, 0);
+    ops->linear_backward_weight(d, &classes, n, k->logits, k->pooled,
+                                pass->params->adds);
     ops->linear_backward_input(d, &classes, n, k->logits, 0, dx);
     ops->tanh_backward(d, n * pooler.out, k->pooled, dx);
-    ops->linear_backward_weight(d, &pooler, n, dx, k->in, 0);
+    ops->linear_backward_weight(d, &pooler, n, dx, k->in,
+                                pass->params->adds);
     ops->linear_backward_input(d, &pooler, n, dx, 0, k->pooled);
     ops->scatter_rows(d, n, pooler.in, batch->cls_row, k->pooled, d_hidden);
 }

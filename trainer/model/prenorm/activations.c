@@ -83,7 +83,7 @@ static void take_scratch(tr_carve *carve, pre_scratch *s, const tr_config *c,
 
 void pre_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
                              const tr_config *config, const tr_batch *batch,
-                             tr_attention attention)
+                             const tr_step *step)
 {
     const tr_ops *const ops = device->ops;
     const size_t rows = batch->n_rows;
@@ -96,11 +96,19 @@ void pre_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
         tr_carve_norm(carve, &a->embedding, rows, config->hidden);
     for (uint32_t i = 0; i < config->layers; i++) {
         const tr_attend attend = pre_attend(config, batch, i,
-                                            attention == TR_DENSE);
+                                            step->attention == TR_DENSE);
         const size_t bytes = ops->attention_scratch(device, &attend);
+        /* ModernBERT's first layer reads its input after the first sum. */
+        const bool own = step->recompute
+                         || (i == 0 && config->family == TR_MODERNBERT);
 
-        take_layer(carve, a->layer + i, config, rows,
-                   ops->attention_kept(device, &attend));
+        if (step->recompute && i > 0)
+            a->layer[i] = a->layer[0];
+        else
+            take_layer(carve, a->layer + i, config, rows,
+                       ops->attention_kept(device, &attend));
+        a->layer[i].x = own ? tr_carve_values(carve, rows, config->hidden)
+                            : a->x;
         scratch = bytes > scratch ? bytes : scratch;
     }
     tr_carve_norm(carve, &a->final, rows, config->hidden);

@@ -12,6 +12,7 @@
 
 /* A layer's activations; sizes are per row unless stated otherwise. */
 typedef struct pre_layer_kept {
+    void *x; /* hidden: the residual stream before the layer */
     tr_norm_kept attention; /* the norm before attention */
     void *in;               /* hidden: its output */
     void *qkv;              /* (heads + 2 kv_heads) head_width */
@@ -53,7 +54,7 @@ typedef struct pre_scratch {
 typedef struct pre_activations {
     real *frequency[2]; /* of rotary positions: in layers without and with a
                          * window */
-    void *x;      /* n_rows x hidden: the residual stream */
+    void *x;      /* n_rows x hidden: the residual stream in a layer */
     void *branch; /* n_rows x hidden: the output of a block */
     tr_norm_kept embedding;
     pre_layer_kept *layer;
@@ -68,7 +69,7 @@ void *pre_activations_open(tr_device *device, const tr_config *config);
 void pre_activations_free(tr_device *device, void *kept);
 void pre_activations_lay_out(void *kept, tr_carve *carve, tr_device *device,
                              const tr_config *config, const tr_batch *batch,
-                             tr_attention attention);
+                             const tr_step *step);
 
 static inline pre_activations *pre_kept(const tr_pass *pass)
 {

@@ -54,7 +54,7 @@ static void decode(const tr_pass *pass, const tr_linear *decoder, size_t first,
     const tr_batch *const batch = pass->batch;
     const pre_head_kept *const k = &pre_kept(pass)->head;
     void *const x = value_at(pass, k->out, first * decoder->in);
-    const bool more = first > 0;
+    const bool more = first > 0 || pass->params->adds;
 
     ops->linear_forward(d, decoder, n, x, decoder->bias != NULL, k->logits);
     if (pass->evaluate)
@@ -117,7 +117,8 @@ void pre_head_backward(const tr_pass *pass, void *d_out)
 
         ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
         ops->gelu_backward(d, TR_GELU, n * hidden, k->dense, dx);
-        ops->linear_backward_weight(d, &dense, n, dx, k->in, 0);
+        ops->linear_backward_weight(d, &dense, n, dx, k->in,
+                                    pass->params->adds);
         ops->linear_backward_input(d, &dense, n, dx, 0, k->active);
         dx = k->active;
     }

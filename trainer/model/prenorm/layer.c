@@ -76,10 +76,17 @@ static tr_rotary rotary_of(const tr_pass *pass, uint32_t layer)
         .frequency = pre_kept(pass)->frequency[c->windowed[layer]]};
 }
 
+/* The input of attention's products. */
+static const void *input_of(const pre_layer_kept *k, const layer_parts *parts)
+{
+    return parts->has_norm ? k->in : k->x;
+}
+
 /* ---- Forward ---- */
 
+/* `branch` is what to add to the stream before the layer, or NULL. */
 static void forward_attention(const tr_pass *pass, uint32_t layer,
-                              const layer_parts *parts, bool pending)
+                              const layer_parts *parts, const void *branch)
 {
     const tr_ops *const ops = pass->ops;
     tr_device *const d = pass->device;
@@ -90,16 +97,17 @@ static void forward_attention(const tr_pass *pass, uint32_t layer,
     const tr_rotary rotary = rotary_of(pass, layer);
 
     if (parts->has_norm)
-        ops->add_norm_forward(d, &parts->attention, rows,
-                              pending ? a->branch : NULL, a->x, &k->attention,
+        ops->add_norm_forward(d, &parts->attention, rows, branch,
+                              branch ? a->x : k->x, k->x, &k->attention,
                               k->in);
-    ops->linear_forward(d, &parts->qkv, rows, k->in,
+    ops->linear_forward(d, &parts->qkv, rows, input_of(k, parts),
                         parts->qkv.bias != NULL, k->qkv);
     ops->rotate(d, &rotary, rows, pass->batch->position, false, k->qkv);
     ops->attention_forward(d, &attend, k->qkv, k->context);
     ops->linear_forward(d, &parts->out, rows, k->context, false, a->branch);
 }
 
+/* All but the last product. */
 static void forward_network(const tr_pass *pass, uint32_t layer,
                             const layer_parts *parts)
 {
@@ -109,19 +117,29 @@ static void forward_network(const tr_pass *pass, uint32_t layer,
     pre_activations *const a = pre_kept(pass);
     const pre_layer_kept *const k = a->layer + layer;
 
-    ops->add_norm_forward(d, &parts->network, rows, a->branch, a->x,
+    ops->add_norm_forward(d, &parts->network, rows, a->branch, k->x, a->x,
                           &k->network, k->middle);
     ops->linear_forward(d, &parts->gate, rows, k->middle, false, k->up);
     ops->gate_forward(d, pass->config->activation, rows, parts->down.in, k->up,
                       k->gated);
-    ops->linear_forward(d, &parts->down, rows, k->gated, false, a->branch);
 }
 
-void pre_layer_forward(const tr_pass *pass, uint32_t layer, bool pending)
+void pre_layer_forward(const tr_pass *pass, uint32_t layer)
+{
+    const layer_parts parts = parts_of(pass, layer);
+    const pre_activations *const a = pre_kept(pass);
+
+    forward_attention(pass, layer, &parts, layer > 0 ? a->branch : NULL);
+    forward_network(pass, layer, &parts);
+    pass->ops->linear_forward(pass->device, &parts.down, pass->batch->n_rows,
+                              a->layer[layer].gated, false, a->branch);
+}
+
+void pre_layer_recompute(const tr_pass *pass, uint32_t layer)
 {
     const layer_parts parts = parts_of(pass, layer);
 
-    forward_attention(pass, layer, &parts, pending);
+    forward_attention(pass, layer, &parts, NULL);
     forward_network(pass, layer, &parts);
 }
 
@@ -137,10 +155,12 @@ static void backward_network(const tr_pass *pass, uint32_t layer,
     const pre_scratch *const s = &pre_kept(pass)->scratch;
 
     ops->linear_backward_input(d, &parts->down, rows, s->d_x, 0, s->d_gated);
-    ops->linear_backward_weight(d, &parts->down, rows, s->d_x, k->gated, 0);
+    ops->linear_backward_weight(d, &parts->down, rows, s->d_x, k->gated,
+                                pass->params->adds);
     ops->gate_backward(d, pass->config->activation, rows, parts->down.in,
                        k->up, s->d_gated, s->d_up);
-    ops->linear_backward_weight(d, &parts->gate, rows, s->d_up, k->middle, 0);
+    ops->linear_backward_weight(d, &parts->gate, rows, s->d_up, k->middle,
+                                pass->params->adds);
     ops->linear_backward_input(d, &parts->gate, rows, s->d_up, 0, s->d_in);
     ops->add_norm_backward(d, &parts->network, rows, &k->network, s->d_in,
                            s->d_x);
@@ -157,12 +177,14 @@ static void backward_attention(const tr_pass *pass, uint32_t layer,
     const tr_attend attend = attend_of(pass, layer);
     const tr_rotary rotary = rotary_of(pass, layer);
 
-    ops->linear_backward_weight(d, &parts->out, rows, s->d_x, k->context, 0);
+    ops->linear_backward_weight(d, &parts->out, rows, s->d_x, k->context,
+                                pass->params->adds);
     ops->linear_backward_input(d, &parts->out, rows, s->d_x, 0, s->d_context);
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_context,
                             s->d_qkv);
     ops->rotate(d, &rotary, rows, pass->batch->position, true, s->d_qkv);
-    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, k->in, 0);
+    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv,
+                                input_of(k, parts), pass->params->adds);
     if (!parts->has_norm) {
         ops->linear_backward_input(d, &parts->qkv, rows, s->d_qkv, 1, s->d_x);
         return;

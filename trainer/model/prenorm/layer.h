@@ -12,11 +12,13 @@
 
 /*
  * A layer first adds `branch`, the output of the block before it, to the
- * residual stream x, and leaves the output of its own last block there.
- * `pending` is false in the first
- * layer, which has nothing to add.
+ * residual stream, and leaves the output of its own last block there.  The
+ * first layer has nothing to add.
  */
-void pre_layer_forward(const tr_pass *pass, uint32_t layer, bool pending);
+void pre_layer_forward(const tr_pass *pass, uint32_t layer);
+
+/* Computes a layer's activations again, from its x. */
+void pre_layer_recompute(const tr_pass *pass, uint32_t layer);
 
 /* Replaces d_x, the gradient of the stream after the layer, by the gradient of
  * the stream before it. */

@@ -31,24 +31,22 @@ static void zero(const tr_pass *pass, void *values)
 
 /* ---- Forward ---- */
 
-/* Sets the stream.  ModernBERT's first layer has no norm, and reads a copy. */
 static void embed(const tr_pass *pass)
 {
     const tr_ops *const ops = pass->ops;
     tr_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     pre_activations *const a = pre_kept(pass);
+    void *const x = a->layer[0].x;
     const bool normed = has_embedding_norm(pass);
 
     ops->lookup_forward(d, rows, pass->config->hidden, pass->batch->token,
                         tr_params_weight(pass->params, find(pass, PRE_WORD)),
-                        normed ? a->branch : a->x);
+                        normed ? a->branch : x);
     if (normed) {
         const tr_norm norm = pre_norm(pass, find(pass, PRE_EMBEDDING_NORM));
 
-        ops->norm_forward(d, &norm, rows, a->branch, &a->embedding, a->x);
-        ops->norm_forward(d, &norm, rows, a->branch, &a->embedding,
-                          a->layer[0].in);
+        ops->norm_forward(d, &norm, rows, a->branch, &a->embedding, x);
     }
 }
 
@@ -62,11 +60,12 @@ static void forward(const tr_pass *pass)
     embed(pass);
     for (uint32_t i = 0; i < layers; i++) {
         tr_pass_needs(pass, layers - i);
-        pre_layer_forward(pass, i, i > 0);
+        pre_layer_forward(pass, i);
     }
     tr_pass_needs(pass, 0);
     pass->ops->add_norm_forward(pass->device, &norm, pass->batch->n_rows,
-                                a->branch, a->x, &a->final, a->out);
+                                a->branch, a->x, a->x, &a->final,
+                                a->out);
     pre_head_forward(pass);
 }
 
@@ -95,7 +94,7 @@ static void embed_backward(const tr_pass *pass)
         ops->add_norm_backward(d, &norm, rows, &a->embedding, a->scratch.d_x,
                                d_word);
     }
-    if (!pass->config->tied)
+    if (!pass->config->tied && !pass->params->adds)
         ops->fill(d, gradient, 0,
                   (size_t)word->rows * word->columns * sizeof *gradient);
     ops->lookup_backward(d, rows, word->columns, pass->batch->token, d_word,
@@ -115,6 +114,9 @@ static void backward(const tr_pass *pass)
                                  &a->final, s->d_in, s->d_x);
     tr_pass_done(pass, 0);
     for (uint32_t i = layers; i > 0; i--) {
+        /* The last layer's activations are still there. */
+        if (pass->recompute && i < layers)
+            pre_layer_recompute(pass, i - 1);
         pre_layer_backward(pass, i - 1);
         tr_pass_done(pass, layers - i + 1);
     }
