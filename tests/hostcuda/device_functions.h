@@ -289,6 +289,23 @@ static inline float __int2float_rn(int x) { return (float)x; }
 static inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 
+/* The sine and cosine of pi x. */
+static inline void sincospi(double x, double *sine, double *cosine)
+{
+    const double angle = 3.14159265358979323846 * (x - 2 * std::rint(x / 2));
+
+    *sine = std::sin(angle);
+    *cosine = std::cos(angle);
+}
+static inline void sincospi(float x, float *sine, float *cosine)
+{
+    double s, c;
+
+    sincospi((double)x, &s, &c);
+    *sine = (float)s;
+    *cosine = (float)c;
+}
+
 /* The C library uses these names itself. */
 #define __expf(x) std::exp((float)(x))
 #define __exp2f(x) std::exp2((float)(x))

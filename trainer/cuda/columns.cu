@@ -11,7 +11,7 @@
 /* Grid: 32 columns per block; block: PARTIAL_WARPS warps. */
 static __global__ void __launch_bounds__(PARTIAL_WARPS * 32)
 sum_partials_kernel(size_t n, size_t width, size_t columns,
-                    const real *partial, real *first, real *second)
+                    const real *partial, int beta, real *first, real *second)
 {
     const size_t i = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
     const double sum
@@ -19,20 +19,20 @@ sum_partials_kernel(size_t n, size_t width, size_t columns,
 
     if (threadIdx.x >= 32 || i >= columns)
         return;
-    if (i < width)
-        first[i] = (real)sum;
-    else
-        second[i - width] = (real)sum;
+    real *const to = i < width ? first + i : second + (i - width);
+
+    *to = (real)(sum + (beta ? (double)*to : 0));
 }
 
 void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
-                             const real *partial, real *first, real *second)
+                             const real *partial, int beta, real *first,
+                             real *second)
 {
     const size_t columns = second ? 2 * width : width;
 
     launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
            PARTIAL_WARPS * 32, 0, sum_partials_kernel, n, width, columns,
-           partial, first, second);
+           partial, beta, first, second);
 }
 
 /*
@@ -82,7 +82,7 @@ slice_sums_kernel(size_t rows, long long columns, size_t stride,
 
 template <typename value>
 void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
-                    size_t stride, const value *x, real *to)
+                    size_t stride, const value *x, int beta, real *to)
 {
     constexpr int N = WIDE<value>;
     const unsigned most = blocks_of(rows, COLUMN_WARPS);
@@ -97,10 +97,10 @@ void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
            dim3(blocks_of(columns, wide ? 32 * N : 32), slices), COLUMN_THREADS,
            0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
            rows, columns, stride, x, partial);
-    tr_columns_sum_partials(c, slices, columns, partial, to, NULL);
+    tr_columns_sum_partials(c, slices, columns, partial, beta, to, NULL);
 }
 
 template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
-                             const real *, real *);
+                             const real *, int, real *);
 template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
-                             const __nv_bfloat16 *, real *);
+                             const __nv_bfloat16 *, int, real *);

@@ -40,20 +40,22 @@ static inline __device__ double partial_sum(const real *partial, size_t n,
 
 /*
  * Sums the columns of `partial`: the first `width` columns into `first`, and
- * the next `width` columns into `second` unless `second` is NULL.
+ * the next `width` columns into `second` unless `second` is NULL.  The sums are
+ * added to beta times the numbers there; beta is 0 or 1.
  */
 void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
-                             const real *partial, real *first,
+                             const real *partial, int beta, real *first,
                              real *second);
 
-/* Sums the columns of x, with row stride `stride`, into `to`. */
+/* Sets `to` to the column sums of x, with row stride `stride`, plus beta times
+ * itself. */
 template <typename value>
-void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
-                    size_t stride, const value *x, real *to);
+void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns, size_t stride,
+                    const value *x, int beta, real *to);
 
 extern template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
-                                    const real *, real *);
+                                    const real *, int, real *);
 extern template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
-                                    const __nv_bfloat16 *, real *);
+                                    const __nv_bfloat16 *, int, real *);
 
 #endif /* TR_CUDA_COLUMNS_H */

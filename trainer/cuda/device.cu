@@ -347,6 +347,7 @@ static void fill_table(tr_cuda *c)
     tr_cuda_norm_ops(ops);
     tr_cuda_gelu_ops(ops);
     tr_cuda_embed_ops(ops);
+    tr_cuda_rotary_ops(ops);
     tr_cuda_heads_ops(ops);
     tr_cuda_lamb_ops(ops);
     c->device.ops = ops;

@@ -184,7 +184,8 @@ bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);
 /* True if the step is replayed, so that nothing may be launched. */
 bool tr_cuda_replays(const tr_cuda *c);
 
-void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y);
+void tr_cuda_gelu(tr_cuda *c, tr_activation act, size_t n, const void *u,
+                  void *y);
 void tr_cuda_gelu_backward(tr_device *device, tr_activation act, size_t n,
                            const void *u, void *dy);
 
@@ -199,6 +200,7 @@ void tr_cuda_heads_ops(tr_ops *ops);
 void tr_cuda_lamb_ops(tr_ops *ops);
 void tr_cuda_linear_ops(tr_ops *ops);
 void tr_cuda_norm_ops(tr_ops *ops);
+void tr_cuda_rotary_ops(tr_ops *ops);
 void tr_cuda_stage_ops(tr_ops *ops);
 
 /* Calls f with a value of the type that stores activations. */

@@ -1,12 +1,13 @@
 /*
- * embed.cu - the embedding (the normalised sum of word, position and type
- * vectors) and its gradients.
+ * embed.cu - the embedding (word vectors or, in BERT, the normalised sum of
+ * word, position and type vectors) and its gradients.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/columns.h"
 #include "cuda/norm_row.h"
 #include "cuda/segments.h"
+#include "cuda/stage.h"
 
 /* The tables, and each row's indices. */
 template <typename value> struct embed_in {
@@ -56,7 +57,7 @@ static void forward(tr_cuda *c, const tr_tables *tables,
         {batch->token, batch->position, batch->type},
         *dropout,
         site};
-    const norm_out<value> out = norm_out_of<value>(c, norm, kept, y);
+    const norm_out<value> out = norm_out_of<value>(norm, kept, y);
     const bool wide = aligned(in.table[0], in.table[1], in.table[2], out.gain,
                               out.bias, out.hat, out.y);
 
@@ -85,6 +86,7 @@ static void embed_forward(tr_device *d, const tr_tables *tables,
 
 /* ---- Gradients of the tables ---- */
 
+/* A NULL table has no gradient. */
 struct table_gradients {
     real *word;
     real *position;
@@ -108,13 +110,15 @@ pieces_kernel(const tr_piece *pieces, const int32_t *order, unsigned width,
               const value *dx, table_gradients to)
 {
     const tr_piece piece = pieces[blockIdx.x];
+    real *const table = table_of(to, piece.table);
     const bool whole = piece.partial < 0;
-    real *const sums = whole ? table_of(to, piece.table)
-                                   + (size_t)piece.to * width
+
+    if (!table || piece.count == 0)
+        return;
+
+    real *const sums = whole ? table + (size_t)piece.to * width
                              : to.partial + (size_t)piece.partial * width;
 
-    if (piece.count == 0)
-        return;
     for (unsigned i = threadIdx.x * N; i < width; i += blockDim.x * N) {
         real sum[N] = {};
 
@@ -137,15 +141,16 @@ static __global__ void __launch_bounds__(COLUMN_THREADS)
 longs_kernel(const tr_long *longs, unsigned width, table_gradients to)
 {
     const tr_long it = longs[blockIdx.y];
+    real *const table = table_of(to, it.table);
     const unsigned i = blockIdx.x * 32 + threadIdx.x % 32;
     double sum;
 
-    if (it.count == 0)
+    if (!table || it.count == 0)
         return;
     sum = partial_sum<COLUMN_WARPS>(to.partial + (size_t)it.first * width,
                       it.count, width, i, i < width);
     if (threadIdx.x < 32 && i < width)
-        table_of(to, it.table)[(size_t)it.to * width + i] += (real)sum;
+        table[(size_t)it.to * width + i] += (real)sum;
 }
 
 template <typename value>
@@ -182,14 +187,9 @@ static void embed_backward(tr_device *d, const tr_tables *tables,
 
     by_value(c, [&](auto v) {
         using value = decltype(v);
-        norm_back<value> back = {};
+        norm_back<value> back = norm_back_of<value>(norm, batch->n_rows, kept,
+                                                    dy, dy);
 
-        back.rows = batch->n_rows;
-        back.width = (unsigned)norm->width;
-        back.gain = norm->gain;
-        back.hat = (const value *)kept->hat;
-        back.inverse = kept->inverse;
-        back.dy = back.dx = (value *)dy;
         back.before = *dropout;
         back.site = site;
         tr_norm_backward_rows(c, norm, back);
@@ -198,8 +198,42 @@ static void embed_backward(tr_device *d, const tr_tables *tables,
     });
 }
 
+static void lookup_forward(tr_device *d, size_t rows, size_t width,
+                           const int32_t *token, const real *table, void *y)
+{
+    d->ops->gather_rows(d, rows, width, token,
+                        tr_cuda_weight(cuda_of(d), table), y);
+}
+
+/* `token` belongs to a staged batch, whose segments are used. */
+static void lookup_backward(tr_device *d, size_t rows, size_t width,
+                            const int32_t *token, const void *dy,
+                            real *table_gradient)
+{
+    tr_cuda *const c = cuda_of(d);
+    const tr_staged *const staged = tr_cuda_holder(c, token);
+    tr_tables tables = {};
+
+    tr_cuda_takes(c,
+                  staged && staged->batch.token == token
+                      && staged->batch.n_rows == rows,
+                  "gradients of word vectors");
+    if (c->failed)
+        return;
+    tr_cuda_reads(c, token);
+    tables.word_gradient = table_gradient;
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+
+        add_to_tables(c, &tables, staged->segments, width,
+                      (const value *)dy);
+    });
+}
+
 void tr_cuda_embed_ops(tr_ops *ops)
 {
+    ops->lookup_forward = lookup_forward;
+    ops->lookup_backward = lookup_backward;
     ops->embed_forward = embed_forward;
     ops->embed_backward = embed_backward;
 }

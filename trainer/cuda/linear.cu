@@ -1,8 +1,8 @@
 /*
  * linear.cu - a layer y = x W^T + b and its gradients, as matrix products.
  *
- * If cuBLASLt supports it, GELU or its derivative is fused into a product;
- * otherwise gelu.cu applies it.  columns.cu computes the gradients of biases:
+ * If cuBLASLt supports it, GELU by tanh or its derivative is fused into a
+ * product; otherwise gelu.cu applies it.  columns.cu computes the gradients of biases:
  * cuBLASLt's epilogue for them runs as a separate kernel and is 15 % slower on
  * an H200.
  *
@@ -45,15 +45,14 @@ static void linear_gelu_forward(tr_device *d, const tr_linear *l,
     tr_cuda *const c = cuda_of(d);
     tr_product p = forward(c, l, rows, x, true, y);
 
-    tr_cuda_takes(c, act == TR_GELU_TANH, "GELU");
     p.gelu = TR_GELU_VALUE;
     p.u = u;
-    if (tr_cuda_fuses(c, &p)) {
+    if (act == TR_GELU_TANH && l->bias && tr_cuda_fuses(c, &p)) {
         tr_cuda_multiply(c, &p);
         return;
     }
     linear_forward(d, l, rows, x, true, u);
-    tr_cuda_gelu(c, rows * l->out, u, y);
+    tr_cuda_gelu(c, act, rows * l->out, u, y);
 }
 
 static tr_product backward(tr_cuda *c, const tr_linear *l, size_t rows,
@@ -90,10 +89,9 @@ static void linear_gelu_backward(tr_device *d, const tr_linear *l,
     tr_cuda *const c = cuda_of(d);
     tr_product p = backward(c, l, rows, dy, 0, du);
 
-    tr_cuda_takes(c, act == TR_GELU_TANH, "GELU backward");
     p.gelu = TR_GELU_SLOPE;
     p.u = (void *)u;
-    if (tr_cuda_fuses(c, &p)) {
+    if (act == TR_GELU_TANH && tr_cuda_fuses(c, &p)) {
         tr_cuda_multiply(c, &p);
         return;
     }
@@ -108,8 +106,7 @@ static void linear_backward_weight(tr_device *d, const tr_linear *l,
     tr_cuda *const c = cuda_of(d);
     tr_product p = {};
 
-    tr_cuda_takes(c, beta == 0 && l->bias_gradient, "weight gradients");
-    if (rows == 0)
+    if (rows == 0 && !beta)
         d->ops->fill(d, l->weight_gradient, 0,
                      l->out * l->in * sizeof(real));
     p.m = l->out;
@@ -119,15 +116,18 @@ static void linear_backward_weight(tr_device *d, const tr_linear *l,
     p.a_turned = true;
     p.a_stride = l->stride;
     p.b = x;
+    p.beta = beta;
     p.c = l->weight_gradient;
     p.c_stride = l->in;
     p.c_real = true;
     tr_cuda_multiply(c, &p);
+    if (!l->bias_gradient)
+        return;
     by_value(c, [&](auto v) {
         using value = decltype(v);
 
         tr_columns_sum(c, rows, l->out, l->stride, (const value *)dy,
-                       l->bias_gradient);
+                       beta, l->bias_gradient);
     });
 }
 

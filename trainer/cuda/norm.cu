@@ -1,5 +1,5 @@
 /*
- * norm.cu - layer norm of a row, or of residual + dropout(branch + bias).
+ * norm.cu - layer norm or RMS norm of a row, or of a sum of rows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,8 @@
 template <typename value> struct norm_in {
     const value *x;
     const value *branch; /* NULL if x alone is the input */
-    const real *bias;
+    const real *bias;    /* of the branch, or NULL */
+    value *sum;          /* receives the sum, unless NULL; may be x */
     tr_dropout dropout;
     uint32_t site;
 };
@@ -30,7 +31,7 @@ norm_kernel(norm_in<value> in, norm_out<value> out)
 #pragma unroll
     for (int k = 0; k < K; k++) {
         const unsigned i = column_of<N>(k);
-        real branch[N], bias[N];
+        real branch[N], bias[N] = {};
 
         if (i >= out.width)
             break;
@@ -38,12 +39,15 @@ norm_kernel(norm_in<value> in, norm_out<value> out)
         if (!in.branch)
             continue;
         load<N>(in.branch + at + i, branch);
-        load<N>(in.bias + i, bias);
+        if (in.bias)
+            load<N>(in.bias + i, bias);
         for (int j = 0; j < N; j++) {
             const real sum = branch[j] + bias[j];
 
             x[k][j] += dropout.threshold ? drop(dropout, i + j, sum) : sum;
         }
+        if (in.sum)
+            store<N>(x[k], in.sum + at + i);
     }
     norm_row<value, N, K>(out, row, dropout_row(), x);
 }
@@ -53,7 +57,7 @@ static void forward(tr_cuda *c, const tr_norm *norm, size_t rows,
                     const norm_in<value> &in, const tr_norm_kept *kept,
                     void *y)
 {
-    const norm_out<value> out = norm_out_of<value>(c, norm, kept, y);
+    const norm_out<value> out = norm_out_of<value>(norm, kept, y);
     const bool wide = aligned(in.x, in.branch, in.bias, out.gain, out.bias,
                               out.hat, out.y);
 
@@ -87,21 +91,38 @@ static void sum_norm_forward(tr_device *d, const tr_norm *norm,
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
         const norm_in<value> in = {(const value *)residual,
-                                   (const value *)branch, bias, *dropout,
-                                   site};
+                                   (const value *)branch, bias, NULL,
+                                   *dropout, site};
 
+        forward(cuda_of(d), norm, rows, in, kept, y);
+    });
+}
+
+static void add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                             const void *branch, void *x,
+                             const tr_norm_kept *kept, void *y)
+{
+    by_value(cuda_of(d), [&](auto v) {
+        using value = decltype(v);
+        norm_in<value> in = {};
+
+        in.x = (const value *)x;
+        in.branch = (const value *)branch;
+        in.sum = branch ? (value *)x : NULL;
         forward(cuda_of(d), norm, rows, in, kept, y);
     });
 }
 
 /*
  * Grid: blocks that process every gridDim.x-th row; block: see by_width().
- * `partial` receives the sums of dy * hat and of dy over a block's rows.
+ * `partial` receives the sums of dy * hat and, with a bias, of dy over a
+ * block's rows.
  */
 template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS)
 norm_backward_kernel(norm_back<value> p, real *partial)
 {
+    const size_t sums_at = blockIdx.x * (size_t)p.width * (p.biased ? 2 : 1);
     real sum_gain[K][N] = {}, sum_bias[K][N] = {};
 
     for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
@@ -133,17 +154,21 @@ norm_backward_kernel(norm_back<value> p, real *partial)
             }
         }
         block_sums(sums);
-        sums[0] /= (real)p.width;
+        sums[0] = p.rms ? 0 : sums[0] / (real)p.width;
         sums[1] /= (real)p.width;
 #pragma unroll
         for (int k = 0; k < K; k++) {
             const unsigned i = column_of<N>(k);
+            real dx[N] = {};
 
             if (i >= p.width)
                 break;
+            if (p.adds)
+                load<N>(p.dx + at + i, dx);
             for (int j = 0; j < N; j++)
-                dy[k][j] = inverse * (dy[k][j] - sums[0]
-                                      - hat[k][j] * sums[1]);
+                dy[k][j] = dx[j]
+                           + inverse * (dy[k][j] - sums[0]
+                                        - hat[k][j] * sums[1]);
             store<N>(dy[k], p.dx + at + i);
             if (!p.d_branch)
                 continue;
@@ -158,9 +183,9 @@ norm_backward_kernel(norm_back<value> p, real *partial)
 
         if (i >= p.width)
             break;
-        store<N>(sum_gain[k], partial + 2 * blockIdx.x * (size_t)p.width + i);
-        store<N>(sum_bias[k],
-                 partial + (2 * blockIdx.x + 1) * (size_t)p.width + i);
+        store<N>(sum_gain[k], partial + sums_at + i);
+        if (p.biased)
+            store<N>(sum_bias[k], partial + sums_at + p.width + i);
     }
 }
 
@@ -171,11 +196,10 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
     const unsigned most = blocks_of(back.rows, BACK_ROWS);
     const unsigned blocks = most < BACK_BLOCKS ? most : BACK_BLOCKS;
     real *const partial = (real *)tr_cuda_scratch(
-        c, 2 * blocks * norm->width * sizeof(real));
+        c, (back.biased ? 2 : 1) * blocks * norm->width * sizeof(real));
     const bool wide = aligned(back.gain, back.hat, back.dy, back.dx,
                               back.d_branch);
 
-    takes_norm(c, norm);
     if (partial == NULL)
         return;
     by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
@@ -185,7 +209,7 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
                norm_backward_kernel<value, shape::N, shape::K>, back,
                partial);
     });
-    tr_columns_sum_partials(c, blocks, norm->width, partial,
+    tr_columns_sum_partials(c, blocks, norm->width, partial, 0,
                             norm->gain_gradient, norm->bias_gradient);
 }
 
@@ -202,15 +226,8 @@ static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
     tr_cuda_reads(cuda_of(d), dropout->place);
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
-        norm_back<value> back = {};
+        norm_back<value> back = norm_back_of<value>(norm, rows, kept, dy, dx);
 
-        back.rows = rows;
-        back.width = (unsigned)norm->width;
-        back.gain = norm->gain;
-        back.hat = (const value *)kept->hat;
-        back.inverse = kept->inverse;
-        back.dy = (const value *)dy;
-        back.dx = (value *)dx;
         if (dropout->threshold) {
             back.d_branch = (value *)d_branch;
             back.dropout = *dropout;
@@ -220,9 +237,24 @@ static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
     });
 }
 
+static void add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                              const tr_norm_kept *kept, const void *dy,
+                              void *dx)
+{
+    by_value(cuda_of(d), [&](auto v) {
+        using value = decltype(v);
+        norm_back<value> back = norm_back_of<value>(norm, rows, kept, dy, dx);
+
+        back.adds = true;
+        tr_norm_backward_rows(cuda_of(d), norm, back);
+    });
+}
+
 void tr_cuda_norm_ops(tr_ops *ops)
 {
     ops->norm_forward = norm_forward;
     ops->sum_norm_forward = sum_norm_forward;
     ops->norm_backward = norm_backward;
+    ops->add_norm_forward = add_norm_forward;
+    ops->add_norm_backward = add_norm_backward;
 }

@@ -1,5 +1,5 @@
 /*
- * norm_row.h - layer norm of a row, computed by a block.
+ * norm_row.h - layer norm or RMS norm of a row, computed by a block.
  *
  * Each thread holds K bunches of N columns in registers, so a row is read from
  * memory only once.  A bunch is 16 bytes, or one number.
@@ -21,12 +21,13 @@ template <int N> static inline __device__ unsigned column_of(int k)
     return (k * blockDim.x + threadIdx.x) * N;
 }
 
-/* Parameters and outputs of layer norm. */
+/* Parameters and outputs of a norm. */
 template <typename value> struct norm_out {
     unsigned width;
     real epsilon;
+    bool rms;
     const real *gain;
-    const real *bias;
+    const real *bias; /* NULL: none */
     value *hat;
     real *inverse;
     value *y;
@@ -40,15 +41,17 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
 {
     const size_t at = row * out.width;
     real sum[1] = {0};
-    real mean, inverse;
+    real mean = 0, inverse;
 
+    if (!out.rms) {
 #pragma unroll
-    for (int k = 0; k < K; k++)
-        for (int j = 0; j < N; j++)
-            sum[0] += column_of<N>(k) < out.width ? x[k][j] : 0;
-    block_sums(sum);
-    mean = sum[0] / (real)out.width;
-    sum[0] = 0;
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < N; j++)
+                sum[0] += column_of<N>(k) < out.width ? x[k][j] : 0;
+        block_sums(sum);
+        mean = sum[0] / (real)out.width;
+        sum[0] = 0;
+    }
 #pragma unroll
     for (int k = 0; k < K; k++)
         for (int j = 0; j < N; j++)
@@ -62,12 +65,13 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
 #pragma unroll
     for (int k = 0; k < K; k++) {
         const unsigned i = column_of<N>(k);
-        real gain[N], y[N];
+        real gain[N], y[N] = {};
 
         if (i >= out.width)
             break;
         load<N>(out.gain + i, gain);
-        load<N>(out.bias + i, y);
+        if (out.bias)
+            load<N>(out.bias + i, y);
         for (int j = 0; j < N; j++) {
             x[k][j] = (x[k][j] - mean) * inverse;
             y[j] += x[k][j] * gain[j];
@@ -79,19 +83,17 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
     }
 }
 
-/* Refuses the norms that the kernels do not implement. */
-static inline void takes_norm(tr_cuda *c, const tr_norm *norm)
-{
-    tr_cuda_takes(c, !norm->rms && norm->bias && norm->bias_gradient, "norm");
-}
-
 template <typename value>
-static norm_out<value> norm_out_of(tr_cuda *c, const tr_norm *norm,
+static norm_out<value> norm_out_of(const tr_norm *norm,
                                    const tr_norm_kept *kept, void *y)
 {
-    takes_norm(c, norm);
-    return {(unsigned)norm->width, (real)norm->epsilon, norm->gain,
-            norm->bias,            (value *)kept->hat,  kept->inverse,
+    return {(unsigned)norm->width,
+            (real)norm->epsilon,
+            norm->rms,
+            norm->gain,
+            norm->bias,
+            (value *)kept->hat,
+            kept->inverse,
             (value *)y};
 }
 
@@ -124,20 +126,43 @@ static void by_width(tr_cuda *c, size_t width, bool wide, F f)
           threads_of(blocks_of(width, ROW_COLUMNS), ROW_THREADS));
 }
 
-/* Arguments of backward; dx may be dy. */
+/* Arguments of backward; dx may be dy, unless `adds` is set. */
 template <typename value> struct norm_back {
     size_t rows;
     unsigned width;
+    bool rms;
+    bool biased; /* the norm has a bias */
     const real *gain;
     const value *hat;
     const real *inverse;
     const value *dy;
     value *dx;
+    bool adds;           /* dx is added to */
     value *d_branch;     /* receives dx after `dropout`; may be NULL */
     tr_dropout before; /* dropout applied to dy */
     tr_dropout dropout;
     uint32_t site;
 };
+
+/* The arguments of a norm without dropout. */
+template <typename value>
+static norm_back<value> norm_back_of(const tr_norm *norm, size_t rows,
+                                     const tr_norm_kept *kept, const void *dy,
+                                     void *dx)
+{
+    norm_back<value> back = {};
+
+    back.rows = rows;
+    back.width = (unsigned)norm->width;
+    back.rms = norm->rms;
+    back.biased = norm->bias_gradient != NULL;
+    back.gain = norm->gain;
+    back.hat = (const value *)kept->hat;
+    back.inverse = kept->inverse;
+    back.dy = (const value *)dy;
+    back.dx = (value *)dx;
+    return back;
+}
 
 /* Computes backward, including the gradients of gain and bias (norm.cu). */
 template <typename value>

@@ -92,7 +92,7 @@ static void test_shapes(const rig &r)
 
     test_linear(r, SIDE, SIDE, SIDE, SIDE);
     searches = (int)(hostcuda_lt_counts().heuristics - before);
-    ok(searches == (r.bf16 ? 7 : 5),
+    ok(searches == (r.bf16 ? 8 : 6),
        "%s: all products of %d x %d x %d have %d plans", r.name, SIDE, SIDE,
        SIDE, searches);
 
@@ -107,20 +107,21 @@ static void test_shapes(const rig &r)
 /* ---- GELU ---- */
 
 /* Launches of GELU, forward and backward, with arrays offset by `shift`. */
-static int gelu_launches(const rig &r, size_t rows, size_t shift)
+static int gelu_launches(const rig &r, size_t rows, size_t shift,
+                         tr_activation act = TR_GELU_TANH, bool biased = true)
 {
     const layers l(r, rows);
     const size_t n = rows * SIDE;
-    const tr_linear up = {SIDE, SIDE, SIDE, l.weights,
-                            (real *)l.weights + SIDE * SIDE, NULL, NULL};
+    real *const bias = biased ? (real *)l.weights + SIDE * SIDE : NULL;
+    const tr_linear up = {SIDE, SIDE, SIDE, l.weights, bias, NULL, NULL};
     const array u(r, VALUES, n + shift), y(r, VALUES, n), d(r, VALUES, n);
     char *const where = u.p + shift * r.d->value_size;
     tr_results results;
     const char *why;
 
     r.ops->finish(r.d, &results, &why);
-    r.ops->linear_gelu_forward(r.d, &up, TR_GELU_TANH, rows, l.x, where, y);
-    r.ops->linear_gelu_backward(r.d, &up, TR_GELU_TANH, rows, l.x, where, d);
+    r.ops->linear_gelu_forward(r.d, &up, act, rows, l.x, where, y);
+    r.ops->linear_gelu_backward(r.d, &up, act, rows, l.x, where, d);
     return r.ops->finish(r.d, &results, &why) ? (int)results.launches : -1;
 }
 
@@ -134,6 +135,10 @@ static void test_gelu(const rig &r)
                                 : "kernels come to GELU");
     ok(gelu_launches(r, 9, 1) == 4, "%s: kernels do where u lies anywhere",
        r.name);
+    ok(gelu_launches(r, 9, 0, TR_GELU) == 4,
+       "%s: kernels do, if it is GELU by erf", r.name);
+    ok(gelu_launches(r, 9, 0, TR_GELU_TANH, false) == (r.bf16 ? 3 : 4),
+       "%s: a kernel does, forward and without bias", r.name);
     hostcuda_fail("cublasLtMatmulAlgoGetHeuristic:1=15");
     ok(!r.bf16 || gelu_launches(r, 10, 0) == fused + 1,
        "%s: and if cuBLASLt lacks such a product", r.name);

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include "rig.h"
+#include "prenorm.h"
 
 /* c += a b, m x k and k x n; steps such as (1, k) are their strides. */
 static inline void multiply(size_t m, size_t n, size_t k, const double *a,
@@ -38,43 +38,66 @@ static inline bool rounds_once(size_t width, size_t stride)
 #endif
 }
 
-static inline double gelu(double x)
-{
-    return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-
-static inline double gelu_slope(double x)
-{
-    return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
-}
-
 /* A layer with x W^T + b expected to be `right`, followed by GELU. */
 static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
                                    size_t rows, const array &x,
                                    const numbers &right, const numbers &first)
 {
-    const array u(r, VALUES, right.size()), y(r, VALUES, right.size());
-    numbers after = right;
-    bool good;
+    bool good = true;
 
-    for (double &z : after)
-        z = gelu(z);
-    r.ops->linear_gelu_forward(r.d, l, TR_GELU_TANH, rows, x, u, y);
-    good = rounded(r, u.back(), right, first);
-    return same(y.back(), after, 2 * r.near) && good;
+    for (tr_activation act : {TR_GELU_TANH, TR_GELU}) {
+        const array u(r, VALUES, right.size()), y(r, VALUES, right.size());
+        numbers after = right;
+
+        for (double &z : after)
+            z = active(act, z);
+        r.ops->linear_gelu_forward(r.d, l, act, rows, x, u, y);
+        good = rounded(r, u.back(), right, first) && good;
+        good = same(y.back(), after, 2 * r.near) && good;
+    }
+    return good;
 }
 
 /* GELU followed by a layer whose dy W is d. */
 static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
-                                    size_t rows, const array &dy, numbers d)
+                                    size_t rows, const array &dy,
+                                    const numbers &d)
 {
     const numbers u = draw(r, VALUES, d.size(), 35, 4);
     const array au(r, VALUES, u), du(r, VALUES, d.size());
+    numbers right(d.size());
+    bool good = true;
 
-    for (size_t i = 0; i < d.size(); i++)
-        d[i] *= gelu_slope(u[i]);
-    r.ops->linear_gelu_backward(r.d, l, TR_GELU_TANH, rows, dy, au, du);
-    return same(du.back(), d, 2 * r.near + 1e-9);
+    for (tr_activation act : {TR_GELU_TANH, TR_GELU}) {
+        for (size_t i = 0; i < d.size(); i++)
+            right[i] = d[i] * active_slope(act, u[i]);
+        r.ops->linear_gelu_backward(r.d, l, act, rows, dy, au, du);
+        good = same(du.back(), right, 2 * r.near + 1e-9) && good;
+    }
+    return good;
+}
+
+/* Weight gradients set to `once`, added to, and without those of the bias. */
+static inline bool is_weight_backward(const rig &r, tr_linear l, size_t rows,
+                                      const array &dy, const array &x,
+                                      array *gradients, const numbers &once)
+{
+    const double near = r.bf16 ? 1e-5 : r.near;
+    numbers right = draw(r, REALS, once.size(), 36);
+    bool good;
+
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 0);
+    good = same(gradients->back(), once, near);
+    gradients->set(right);
+    for (size_t i = 0; i < once.size(); i++)
+        right[i] += once[i];
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 1);
+    good = same(gradients->back(), right, near) && good;
+    for (size_t i = 0; i < l.out * l.in; i++)
+        right[i] += once[i];
+    l.bias = l.bias_gradient = NULL;
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 1);
+    return same(gradients->back(), right, near) && good;
 }
 
 /* Rows of y and dy are `stride` apart. */
@@ -83,14 +106,14 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
 {
     const size_t n = out * in + out;
     const array weights(r, REALS, draw(r, VALUES, n, 30));
-    const array gradients(r, REALS, draw(r, REALS, n, 31));
+    array gradients(r, REALS, draw(r, REALS, n, 31));
     const numbers w = weights.back(), x = draw(r, VALUES, rows * in, 32);
     const numbers dy = draw(r, VALUES, rows * out, 33);
     const array ax(r, VALUES, x), ady(r, VALUES, spread(dy, out, stride));
     const array y(r, VALUES, rows * stride), dx(r, VALUES, rows * in);
-    const tr_linear l = {in,        out, stride,
-                           weights,   (real *)weights + out * in,
-                           gradients, (real *)gradients + out * in};
+    tr_linear l = {in,        out, stride,
+                   weights,   (real *)weights + out * in,
+                   gradients, (real *)gradients + out * in};
     numbers product(rows * out), d(rows * in), after(n);
     bool good;
 
@@ -100,6 +123,7 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     good = rounded(r, narrow(y.back(), out, stride), product);
 
     numbers sum = product;
+    const numbers unbiased = product;
 
     for (size_t i = 0; i < sum.size(); i++)
         sum[i] += w[out * in + i % out];
@@ -109,6 +133,12 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     good = rounded(r, narrow(y.back(), out, stride), sum, product) && good;
     if (out == stride)
         good = is_gelu_forward(r, &l, rows, ax, sum, product) && good;
+    l.bias = NULL;
+    r.ops->linear_forward(r.d, &l, rows, ax, true, y);
+    good = rounded(r, narrow(y.back(), out, stride), unbiased) && good;
+    if (out == stride)
+        good = is_gelu_forward(r, &l, rows, ax, unbiased, {}) && good;
+    l.bias = (real *)weights + out * in;
     for (int beta = 0; beta < 2; beta++) {
         multiply(rows, in, out, dy.data(), out, 1, w.data(), in, 1, d.data());
         r.ops->linear_backward_input(r.d, &l, rows, ady, beta, dx);
@@ -119,8 +149,7 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     multiply(out, in, rows, dy.data(), 1, out, x.data(), in, 1, after.data());
     for (size_t i = 0; i < dy.size(); i++)
         after[out * in + i % out] += dy[i];
-    r.ops->linear_backward_weight(r.d, &l, rows, ady, ax, 0);
-    good = same(gradients.back(), after, r.bf16 ? 1e-5 : r.near) && good;
+    good = is_weight_backward(r, l, rows, ady, ax, &gradients, after) && good;
     ok(good, "%s: linear, %zu x %zu -> %zu, %zu apart", r.name, rows, in, out,
        stride);
 }

@@ -1,12 +1,13 @@
 /*
- * rows-t.cc - row by row operations compared with loops in double: norms, GELU,
- * the embedding, heads, products.
+ * rows-t.cc - row by row operations compared with loops in double: norms,
+ * activations, the embedding, rotary positions, heads, products.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <algorithm>
 
 #include "cuda/segments.h"
+#include "prenorm.h"
 #include "products.h"
 #include "rig.h"
 
@@ -15,15 +16,16 @@
 /* ---- Norms ---- */
 
 /* One row: hat and its inverse deviation. */
-static double norm_row(size_t n, const double *x, double *hat)
+static double norm_row(const tr_norm &norm, const double *x, double *hat)
 {
+    const size_t n = norm.width;
     double mean = 0, variance = 0, inverse;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !norm.rms; i++)
         mean += x[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean) / (double)n;
-    inverse = 1 / sqrt(variance + 1e-12);
+    inverse = 1 / sqrt(variance + norm.epsilon);
     for (size_t i = 0; i < n; i++)
         hat[i] = (x[i] - mean) * inverse;
     return inverse;
@@ -47,6 +49,17 @@ struct norm_rig {
           kept{hat.p, inverse}
     {
     }
+
+    /* Makes it another norm, with an epsilon that matters. */
+    void become(bool rms, bool biased)
+    {
+        norm.rms = rms;
+        norm.epsilon = 0.1;
+        if (biased)
+            return;
+        norm.bias = norm.bias_gradient = NULL;
+        biases.assign(biases.size(), 0);
+    }
 };
 
 /* The expected norm of the rows of x, with dropout of its output. */
@@ -57,7 +70,7 @@ static void norm_rows(const norm_rig &n, size_t rows, const numbers &x,
 
     *hat = *y = numbers(rows * width);
     for (size_t r = 0; r < rows; r++) {
-        norm_row(width, &x[r * width], &(*hat)[r * width]);
+        norm_row(n.norm, &x[r * width], &(*hat)[r * width]);
         for (size_t i = 0; i < width; i++)
             (*y)[r * width + i] = dropped(
                 dropout, SITE, r, (uint32_t)i,
@@ -114,6 +127,7 @@ static numbers norm_back_rows(const norm_rig &n, size_t rows,
             (*d_gain)[i] += d[i] * h[i];
             (*d_bias)[i] += d[i];
         }
+        mean = n.norm.rms ? 0 : mean;
         for (size_t i = 0; i < width; i++)
             dx[r * width + i] = inverse[r] * (n.gains[i] * d[i] - mean
                                               - h[i] * slope);
@@ -154,18 +168,74 @@ static void test_norm_backward(const rig &r, size_t rows, size_t width,
        rate);
 }
 
-/* ---- GELU ---- */
-
-static void test_gelu(const rig &r, size_t n)
+/* Norms of a residual stream, to which a branch is added. */
+static bool is_add_norm(const rig &r, const norm_rig &n, size_t rows)
 {
-    const numbers u = draw(r, VALUES, n, 11, 4), dy = draw(r, VALUES, n, 13);
-    const array in(r, VALUES, u), d(r, VALUES, dy);
-    numbers du(n);
+    const size_t width = n.norm.width;
+    const tr_dropout none = tr_dropout_at(0, 77);
+    const numbers branch = draw(r, VALUES, rows * width, 6);
+    const array x(r, VALUES, draw(r, VALUES, rows * width, 5));
+    const array add(r, VALUES, branch), y(r, VALUES, rows * width);
+    numbers sum = x.back(), hat, right;
+    bool good;
 
-    for (size_t i = 0; i < n; i++)
-        du[i] = dy[i] * gelu_slope(u[i]);
-    r.ops->gelu_backward(r.d, TR_GELU_TANH, n, in, d);
-    ok(same(d.back(), du, r.near + 1e-9), "%s: GELU backward, %zu", r.name, n);
+    norm_rows(n, rows, sum, none, &hat, &right);
+    r.ops->add_norm_forward(r.d, &n.norm, rows, NULL, x, &n.kept, y);
+    good = same(x.back(), sum, 0) && rounded(r, y.back(), right);
+    for (size_t i = 0; i < sum.size(); i++)
+        sum[i] += branch[i];
+    norm_rows(n, rows, sum, none, &hat, &right);
+    r.ops->add_norm_forward(r.d, &n.norm, rows, add, x, &n.kept, y);
+    return rounded(r, x.back(), sum) && rounded(r, y.back(), right)
+           && rounded(r, n.hat.back(), hat) && good;
+}
+
+/* Gradients: set, or added to. */
+static bool is_add_norm_backward(const rig &r, norm_rig *n, size_t rows)
+{
+    const size_t width = n->norm.width;
+    const tr_dropout none = tr_dropout_at(0, 77);
+    const numbers dy = draw(r, VALUES, rows * width, 8);
+    const numbers hat = draw(r, VALUES, rows * width, 9);
+    const numbers inverse = draw(r, REALS, rows, 10);
+    const numbers before = draw(r, VALUES, rows * width, 11);
+    const array d(r, VALUES, dy), dx(r, VALUES, before);
+    const bool biased = n->norm.bias != NULL;
+    numbers d_gain(width), d_bias(width), right;
+    bool good;
+
+    n->hat.set(hat);
+    n->inverse.set(inverse);
+    right = norm_back_rows(*n, rows, hat, inverse, dy, &d_gain, &d_bias);
+    if (!biased)
+        d_bias = n->d_bias.back(); /* not written */
+    for (size_t i = 0; i < right.size(); i++)
+        right[i] += before[i];
+    r.ops->add_norm_backward(r.d, &n->norm, rows, &n->kept, d, dx);
+    good = same(dx.back(), right, 2 * r.near)
+           && same(n->d_gain.back(), d_gain, 1e-5)
+           && same(n->d_bias.back(), d_bias, biased ? 1e-5 : 0);
+    for (size_t i = 0; i < right.size(); i++)
+        right[i] -= before[i];
+    n->d_gain.set(draw(r, REALS, width, 3));
+    r.ops->norm_backward(r.d, &n->norm, rows, &n->kept, d, &none, SITE, d,
+                         NULL);
+    return same(d.back(), right, 2 * r.near)
+           && same(n->d_gain.back(), d_gain, 1e-5) && good;
+}
+
+static void test_add_norm(const rig &r, size_t rows, size_t width)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        norm_rig n(r, rows, width);
+
+        n.become(kind & 1, kind & 2);
+        ok(is_add_norm(r, n, rows), "%s: %s%s added, %zu x %zu", r.name,
+           kind & 1 ? "RMS norm" : "norm", kind & 2 ? "" : " without bias",
+           rows, width);
+        ok(is_add_norm_backward(r, &n, rows),
+           "%s: its gradients", r.name);
+    }
 }
 
 /* ---- The embedding ---- */
@@ -316,6 +386,34 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
        width, rate);
 }
 
+/* Word vectors alone. */
+static void test_lookup(const rig &r, size_t rows, size_t width)
+{
+    const array weights(r, REALS, draw(r, VALUES, WORDS * width, 16));
+    const array gradients(r, REALS, draw(r, REALS, WORDS * width, 17));
+    const numbers table = weights.back(), dy = draw(r, VALUES, rows * width,
+                                                    18);
+    const array y(r, VALUES, rows * width), d(r, VALUES, dy);
+    const embed_rows b(rows);
+    const tr_batch *staged = r.ops->stage(r.d, &b.batch);
+    numbers right(rows * width), after = gradients.back();
+    bool good;
+
+    for (size_t i = 0; i < right.size(); i++) {
+        const size_t at = (size_t)b.word[i / width] * width + i % width;
+
+        right[i] = table[at];
+        after[at] += dy[i];
+    }
+    r.ops->weights_written(r.d, weights, weights.n);
+    r.ops->lookup_forward(r.d, rows, width, staged->token, weights, y);
+    good = same(y.back(), right, 0);
+    staged = r.ops->stage(r.d, &b.batch);
+    r.ops->lookup_backward(r.d, rows, width, staged->token, d, gradients);
+    good = same(gradients.back(), after, 1e-5) && good;
+    ok(good, "%s: word vectors, %zu x %zu", r.name, rows, width);
+}
+
 static void test_embed(const rig &r, size_t rows, size_t width, double rate)
 {
     test_embed_forward(r, rows, width, rate);
@@ -439,7 +537,9 @@ static void test_width(const rig &r, size_t rows, size_t width)
 {
     test_norm_forward(r, rows, width, rows % 2 ? 0.1 : 0);
     test_norm_backward(r, rows, width, rows % 2 ? 0 : 0.1);
+    test_add_norm(r, rows, width);
     test_rows(r, rows, width);
+    test_gates(r, rows, width);
 }
 
 typedef std::vector<size_t> sizes;
@@ -467,10 +567,18 @@ static void test_all(tr_precision precision, bool quick)
         test_embed(r, width < 96 ? 700 : 150, width, width % 2 ? 0.1 : 0);
     test_embed(r, 0, 24, 0.1);
     test_embed(r, 1, 24, 0.1);
+    for (size_t width : quick ? sizes{5, 24} : sizes{1, 5, 24, 300})
+        test_lookup(r, 700, width);
+    test_lookup(r, 0, 24);
     for (size_t n : {0, 1, 7, 5000}) {
-        test_gelu(r, n);
+        test_activations(r, n);
         test_tanh(r, n);
     }
+    test_rotary(r, 0, 2, 2, 8);
+    test_rotary(r, 1, 1, 1, 2);
+    test_rotary(r, 7, 3, 5, 6);
+    test_rotary(r, 7, 12, 20, 64);
+    test_rotary(r, 3, 3, 4, 512);
     for (size_t width : quick ? sizes{5, 300, 1001}
                               : sizes{1, 2, 5, 24, 300, 1001, 8192})
         test_loss(r, 7, width);
@@ -504,30 +612,22 @@ template <typename F> static bool is_refused(F f)
     return !good && strstr(why, "not supported");
 }
 
-/* Only the CPU implements all operations of models with norms before blocks. */
 static void test_refused(void)
 {
     ok(is_refused([](const rig &r) {
-           const array x(r, VALUES, numbers(8));
+           const array x(r, VALUES, numbers(514)), at(r, INDEX, numbers(1));
+           const array frequency(r, REALS, numbers(257));
+           const tr_rotary rotary = {1, 514, 514, frequency};
 
-           r.ops->gelu_backward(r.d, TR_GELU, 8, x, x);
+           r.ops->rotate(r.d, &rotary, 1, at, false, x);
        }),
-       "GELU with erf is refused");
+       "rotary positions of heads wider than 512 are refused");
     ok(is_refused([](const rig &r) {
-           norm_rig n(r, 1, 8);
-           const array x(r, VALUES, numbers(8));
+           const array x(r, VALUES, numbers(8)), token(r, INDEX, numbers(1));
 
-           n.norm.rms = true;
-           r.ops->norm_forward(r.d, &n.norm, 1, x, &n.kept, x);
+           r.ops->lookup_backward(r.d, 1, 8, token, x, x);
        }),
-       "an RMS norm is refused");
-    ok(is_refused([](const rig &r) {
-           const array w(r, REALS, numbers(8));
-           const tr_linear l = {2, 2, 2, w, w, w, w};
-
-           r.ops->linear_backward_weight(r.d, &l, 1, w, w, 1);
-       }),
-       "adding to weight gradients is refused");
+       "gradients of words that are not staged are refused");
 }
 
 int main(void)
