@@ -62,6 +62,8 @@ FAMILIES = {
     "tied": lambda: llama(tie_word_embeddings=True, num_key_value_heads=8),
     "qwen2": lambda: llama("Qwen2", use_sliding_window=True, sliding_window=9,
                            max_window_layers=1, num_hidden_layers=3),
+    "qwen3": lambda: llama("Qwen3", head_dim=20, rms_norm_eps=1e-2,
+                           tie_word_embeddings=True),
     "mistral": lambda: llama("Mistral", head_dim=32, num_key_value_heads=1,
                              sliding_window=7),
     "bert": lambda: bert(tf.BertForPreTraining, "gelu"),

@@ -272,6 +272,57 @@ static void test_norms(void **state)
     check_norm(true, true);
 }
 
+/* As norms of whole rows, for rows of 3 heads and 5 numbers that stay. */
+static void check_head_norm(bool bias)
+{
+    enum { SOME = 3, APART = SOME * WIDTH + 5, LINES = ROWS / SOME };
+    tr_device *d;
+    const tr_ops *const ops = ops_of(&d);
+    const tr_dropout none = {.scale = 1};
+    real *const x = toy_numbers(1, ROWS * WIDTH);
+    real *const dx = toy_numbers(6, ROWS * WIDTH);
+    real *const wide = toy_numbers(8, LINES * APART);
+    real *const d_wide = toy_numbers(8, LINES * APART);
+    real gain[WIDTH];
+    norm_rig n, heads;
+
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        const size_t at = i / (SOME * WIDTH) * APART + i % (SOME * WIDTH);
+
+        wide[at] = x[i];
+        d_wide[at] = dx[i];
+    }
+    open_norm(&n, true, bias);
+    open_norm(&heads, true, bias);
+    ops->norm_forward(d, &n.norm, ROWS, x, &n.kept, x);
+    ops->norm_backward(d, &n.norm, ROWS, &n.kept, dx, &none, 0, dx, NULL);
+    memset(heads.gain_gradient, 0xff, sizeof gain);
+    ops->head_norm_forward(d, &heads.norm, LINES, SOME, APART, &heads.kept,
+                           wide);
+    ops->head_norm_backward(d, &heads.norm, LINES, SOME, APART, &heads.kept,
+                            d_wide);
+    for (size_t i = 0; i < LINES * APART; i++) {
+        const size_t at = i / APART * SOME * WIDTH + i % APART;
+        const bool stays = i % APART >= SOME * WIDTH;
+
+        assert_true(wide[i] == (stays ? toy_number(8, i) : x[at]));
+        assert_true(d_wide[i] == (stays ? toy_number(8, i) : dx[at]));
+    }
+    assert_memory_equal(heads.gain_gradient, n.gain_gradient, sizeof gain);
+    if (bias)
+        assert_memory_equal(heads.bias_gradient, n.bias_gradient, sizeof gain);
+    free(x);
+    free(dx);
+    free(wide);
+    free(d_wide);
+}
+
+static void test_head_norms(void **state)
+{
+    check_head_norm(false);
+    check_head_norm(true);
+}
+
 /* ---- Rotary positions ---- */
 
 #define HEAD 6
@@ -488,7 +539,7 @@ static real *results(size_t *n)
     const tr_rotary r = {HEADS, HEAD, WIDTH, frequency};
     const size_t all = MANY * WIDTH;
     real *const x = toy_numbers(1, 2 * all);
-    real *const y = toy_numbers(2, 8 * all);
+    real *const y = toy_numbers(2, 10 * all);
     norm_rig rig;
     tr_norm_kept kept = {y + 4 * all, y + 5 * all};
 
@@ -503,8 +554,13 @@ static real *results(size_t *n)
     ops->lookup_backward(d, MANY, WIDTH, index, x, y + 6 * all);
     ops->rotate(d, &r, MANY, index, false, y + 2 * all);
     ops->lookup_forward(d, MANY, WIDTH, index, x, y + 7 * all);
+    rig.norm.gain_gradient = y + 5 * all + 2 * MANY;
+    ops->head_norm_forward(d, &rig.norm, MANY / 2, 2, 2 * WIDTH, &kept,
+                           y + 8 * all);
+    ops->head_norm_backward(d, &rig.norm, MANY / 2, 2, 2 * WIDTH, &kept, x);
+    memcpy(y + 9 * all, x, all * sizeof *x);
     free(x);
-    *n = 8 * all;
+    *n = 10 * all;
     return y;
 }
 
@@ -536,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_far_out),
         cmocka_unit_test(test_gate),
         cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_head_norms),
         cmocka_unit_test(test_rotary),
         cmocka_unit_test(test_rotary_of_no_rows),
         cmocka_unit_test(test_lookup),

@@ -25,43 +25,56 @@ static void add_products(size_t n, const real *x, const real *y,
         sums[i] += (double)(x[i] * y[i]);
 }
 
-static void sum_block(size_t rows, size_t columns, size_t stride,
-                      const real *x, const real *y, size_t first, int beta,
-                      real *sums)
+/* What is summed: see tr_columns_sum_heads(). */
+typedef struct matrix {
+    size_t rows, heads, columns, stride;
+    const real *x;
+    const real *y;
+} matrix;
+
+static void sum_block(const matrix *m, size_t first, int beta, real *sums)
 {
-    const size_t n = columns - first < BLOCK ? columns - first : BLOCK;
+    const size_t left = m->columns - first;
+    const size_t n = left < BLOCK ? left : BLOCK;
     double block[BLOCK] = {0};
 
     for (size_t i = 0; beta && i < n; i++)
         block[i] = (double)sums[first + i];
-    for (size_t r = 0; r < rows; r++) {
-        const size_t at = r * stride + first;
+    for (size_t i = 0; i < m->rows * m->heads; i++) {
+        const real *const x = m->x + i / m->heads * m->stride
+                              + i % m->heads * m->columns + first;
 
-        if (y)
-            add_products(n, x + at, y + at, block);
+        if (m->y)
+            add_products(n, x, m->y + i * m->columns + first, block);
         else
-            add_row(n, x + at, block);
+            add_row(n, x, block);
     }
     for (size_t i = 0; i < n; i++)
         sums[first + i] = (real)block[i];
 }
 
-static void sum_blocks(size_t rows, size_t columns, size_t stride,
-                       const real *x, const real *y, int beta, real *sums)
+static void sum_blocks(const matrix *m, int beta, real *sums)
 {
 #pragma omp parallel for schedule(dynamic)
-    for (size_t first = 0; first < columns; first += BLOCK)
-        sum_block(rows, columns, stride, x, y, first, beta, sums);
+    for (size_t first = 0; first < m->columns; first += BLOCK)
+        sum_block(m, first, beta, sums);
+}
+
+void tr_columns_sum_heads(size_t rows, size_t heads, size_t columns,
+                          size_t stride, const real *x, const real *y,
+                          int beta, real *sums)
+{
+    sum_blocks(&(matrix){rows, heads, columns, stride, x, y}, beta, sums);
 }
 
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
                              const real *y, int beta, real *sums)
 {
-    sum_blocks(rows, columns, columns, x, y, beta, sums);
+    sum_blocks(&(matrix){rows, 1, columns, columns, x, y}, beta, sums);
 }
 
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
                     const real *x, int beta, real *sums)
 {
-    sum_blocks(rows, columns, stride, x, NULL, beta, sums);
+    sum_blocks(&(matrix){rows, 1, columns, stride, x, NULL}, beta, sums);
 }

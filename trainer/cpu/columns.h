@@ -22,4 +22,12 @@ void tr_columns_sum(size_t rows, size_t columns, size_t stride,
 void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
                              const real *y, int beta, real *sums);
 
+/*
+ * The same over all heads, for rows of x that hold `heads` x columns numbers
+ * and are `stride` apart.  The rows of y are adjacent; y NULL stands for 1.
+ */
+void tr_columns_sum_heads(size_t rows, size_t heads, size_t columns,
+                          size_t stride, const real *x, const real *y,
+                          int beta, real *sums);
+
 #endif /* TR_CPU_COLUMNS_H */

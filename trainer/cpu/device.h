@@ -84,6 +84,13 @@ void tr_cpu_add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
                               const tr_norm_kept *kept, const void *dy,
                               void *dx);
 
+void tr_cpu_head_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                              size_t heads, size_t stride,
+                              const tr_norm_kept *kept, void *x);
+void tr_cpu_head_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                               size_t heads, size_t stride,
+                               const tr_norm_kept *kept, void *dx);
+
 void tr_cpu_lookup_forward(tr_device *d, size_t rows, size_t width,
                            const int32_t *token, const real *table, void *y);
 void tr_cpu_lookup_backward(tr_device *d, size_t rows, size_t width,

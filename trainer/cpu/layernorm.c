@@ -244,3 +244,43 @@ void tr_cpu_add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
         backward_row(norm, from + r * n, hat + r * n, kept->inverse[r], true,
                      to + r * n);
 }
+
+void tr_cpu_head_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                              size_t heads, size_t stride,
+                              const tr_norm_kept *kept, void *x)
+{
+    const size_t n = norm->width;
+    real *const hat = kept->hat;
+    real *const to = x;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < rows * heads; i++) {
+        real *const head = to + i / heads * stride + i % heads * n;
+
+        memcpy(hat + i * n, head, n * sizeof *hat);
+        tr_norm_row(norm, hat + i * n, kept->inverse + i, head);
+    }
+}
+
+void tr_cpu_head_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                               size_t heads, size_t stride,
+                               const tr_norm_kept *kept, void *dx)
+{
+    const size_t n = norm->width;
+    const real *const hat = kept->hat;
+    real *const to = dx;
+
+    (void)d;
+    tr_columns_sum_heads(rows, heads, n, stride, to, hat, norm->adds,
+                         norm->gain_gradient);
+    if (norm->bias_gradient)
+        tr_columns_sum_heads(rows, heads, n, stride, to, NULL, norm->adds,
+                             norm->bias_gradient);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < rows * heads; i++) {
+        real *const head = to + i / heads * stride + i % heads * n;
+
+        backward_row(norm, head, hat + i * n, kept->inverse[i], false, head);
+    }
+}

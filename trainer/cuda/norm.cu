@@ -1,5 +1,5 @@
 /*
- * norm.cu - layer norm or RMS norm of a row, or of a sum of rows.
+ * norm.cu - layer norm or RMS norm of a row, of a sum of rows, or of heads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS)
 norm_kernel(norm_in<value> in, norm_out<value> out)
 {
-    const size_t row = blockIdx.x, at = row * out.width;
+    const size_t row = blockIdx.x, at = row_at(out.rows, row, out.width);
     const dropout_row dropout = dropout_of(in.dropout, in.site, row);
     real x[K][N] = {};
 
@@ -53,15 +53,14 @@ norm_kernel(norm_in<value> in, norm_out<value> out)
 }
 
 template <typename value>
-static void forward(tr_cuda *c, const tr_norm *norm, size_t rows,
-                    const norm_in<value> &in, const tr_norm_kept *kept,
-                    void *y)
+static void forward(tr_cuda *c, size_t rows, const norm_in<value> &in,
+                    const norm_out<value> &out)
 {
-    const norm_out<value> out = norm_out_of<value>(norm, kept, y);
-    const bool wide = aligned(in.x, in.branch, in.bias, out.gain, out.bias,
-                              out.hat, out.y);
+    const bool wide = out.rows.stride % WIDE<value> == 0
+                      && aligned(in.x, in.branch, in.bias, in.sum, out.gain,
+                                 out.bias, out.hat, out.y);
 
-    by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
+    by_width<value>(c, out.width, wide, [&](auto s, unsigned threads) {
         using shape = decltype(s);
 
         launch(c, c->stream, "norm", dim3((unsigned)rows), threads, 0,
@@ -77,7 +76,7 @@ static void norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
         norm_in<value> in = {};
 
         in.x = (const value *)x;
-        forward(cuda_of(d), norm, rows, in, kept, y);
+        forward(cuda_of(d), rows, in, norm_out_of<value>(norm, kept, y));
     });
 }
 
@@ -94,12 +93,12 @@ static void sum_norm_forward(tr_device *d, const tr_norm *norm,
                                    (const value *)branch, bias, NULL,
                                    *dropout, site};
 
-        forward(cuda_of(d), norm, rows, in, kept, y);
+        forward(cuda_of(d), rows, in, norm_out_of<value>(norm, kept, y));
     });
 }
 
 static void add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
-                             const void *branch, void *x,
+                             const void *branch, const void *x, void *sum,
                              const tr_norm_kept *kept, void *y)
 {
     by_value(cuda_of(d), [&](auto v) {
@@ -108,8 +107,8 @@ static void add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
 
         in.x = (const value *)x;
         in.branch = (const value *)branch;
-        in.sum = branch ? (value *)x : NULL;
-        forward(cuda_of(d), norm, rows, in, kept, y);
+        in.sum = branch ? (value *)sum : NULL;
+        forward(cuda_of(d), rows, in, norm_out_of<value>(norm, kept, y));
     });
 }
 
@@ -126,7 +125,7 @@ norm_backward_kernel(norm_back<value> p, real *partial)
     real sum_gain[K][N] = {}, sum_bias[K][N] = {};
 
     for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
-        const size_t at = row * p.width;
+        const size_t at = row_at(p.in, row, p.width), hat_at = row * p.width;
         const dropout_row before = dropout_of(p.before, p.site, row);
         const dropout_row after = dropout_of(p.dropout, p.site, row);
         const real inverse = p.inverse[row];
@@ -141,7 +140,7 @@ norm_backward_kernel(norm_back<value> p, real *partial)
             if (i >= p.width)
                 break;
             load<N>(p.dy + at + i, dy[k]);
-            load<N>(p.hat + at + i, hat[k]);
+            load<N>(p.hat + hat_at + i, hat[k]);
             load<N>(p.gain + i, gain);
             for (int j = 0; j < N; j++) {
                 if (before.threshold)
@@ -197,8 +196,9 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
     const unsigned blocks = most < BACK_BLOCKS ? most : BACK_BLOCKS;
     real *const partial = (real *)tr_cuda_scratch(
         c, (back.biased ? 2 : 1) * blocks * norm->width * sizeof(real));
-    const bool wide = aligned(back.gain, back.hat, back.dy, back.dx,
-                              back.d_branch);
+    const bool wide = back.in.stride % WIDE<value> == 0
+                      && aligned(back.gain, back.hat, back.dy, back.dx,
+                                 back.d_branch);
 
     if (partial == NULL)
         return;
@@ -209,7 +209,7 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
                norm_backward_kernel<value, shape::N, shape::K>, back,
                partial);
     });
-    tr_columns_sum_partials(c, blocks, norm->width, partial, 0,
+    tr_columns_sum_partials(c, blocks, norm->width, partial, norm->adds,
                             norm->gain_gradient, norm->bias_gradient);
 }
 
@@ -250,8 +250,50 @@ static void add_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
     });
 }
 
+/* The number of heads of all rows, which are blocks of a grid. */
+static size_t heads_of(tr_cuda *c, size_t rows, size_t heads)
+{
+    tr_cuda_takes(c, rows * heads <= INT32_MAX, "norms of heads");
+    return rows * heads;
+}
+
+static void head_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                              size_t heads, size_t stride,
+                              const tr_norm_kept *kept, void *x)
+{
+    tr_cuda *const c = cuda_of(d);
+
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+        norm_out<value> out = norm_out_of<value>(norm, kept, x);
+        norm_in<value> in = {};
+
+        in.x = out.y;
+        out.rows = {(unsigned)heads, stride};
+        forward(c, heads_of(c, rows, heads), in, out);
+    });
+}
+
+static void head_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                               size_t heads, size_t stride,
+                               const tr_norm_kept *kept, void *dx)
+{
+    tr_cuda *const c = cuda_of(d);
+
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+        norm_back<value> back = norm_back_of<value>(
+            norm, heads_of(c, rows, heads), kept, dx, dx);
+
+        back.in = {(unsigned)heads, stride};
+        tr_norm_backward_rows(c, norm, back);
+    });
+}
+
 void tr_cuda_norm_ops(tr_ops *ops)
 {
+    ops->head_norm_forward = head_norm_forward;
+    ops->head_norm_backward = head_norm_backward;
     ops->norm_forward = norm_forward;
     ops->sum_norm_forward = sum_norm_forward;
     ops->norm_backward = norm_backward;

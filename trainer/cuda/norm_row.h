@@ -21,9 +21,29 @@ template <int N> static inline __device__ unsigned column_of(int k)
     return (k * blockDim.x + threadIdx.x) * N;
 }
 
+/*
+ * What a norm's rows are: whole rows that are adjacent or, with `heads` above
+ * 1, the heads at the start of rows that are `stride` values apart.  The rows
+ * of `hat` are always adjacent.
+ */
+struct norm_rows {
+    unsigned heads;
+    size_t stride;
+};
+
+/* The index of the first number of a norm's row. */
+static inline __device__ size_t row_at(const norm_rows &rows, size_t row,
+                                       unsigned width)
+{
+    return rows.heads > 1 ? (unsigned)row / rows.heads * rows.stride
+                                + (unsigned)row % rows.heads * width
+                          : row * rows.stride;
+}
+
 /* Parameters and outputs of a norm. */
 template <typename value> struct norm_out {
     unsigned width;
+    norm_rows rows; /* of x and y */
     real epsilon;
     bool rms;
     const real *gain;
@@ -40,6 +60,7 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
                                        real (&x)[K][N])
 {
     const size_t at = row * out.width;
+    const size_t y_at = row_at(out.rows, row, out.width);
     real sum[1] = {0};
     real mean = 0, inverse;
 
@@ -79,7 +100,7 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
                 y[j] = drop(dropout, i + j, y[j]);
         }
         store<N>(x[k], out.hat + at + i);
-        store<N>(y, out.y + at + i);
+        store<N>(y, out.y + y_at + i);
     }
 }
 
@@ -88,6 +109,7 @@ static norm_out<value> norm_out_of(const tr_norm *norm,
                                    const tr_norm_kept *kept, void *y)
 {
     return {(unsigned)norm->width,
+            {1, norm->width},
             (real)norm->epsilon,
             norm->rms,
             norm->gain,
@@ -130,6 +152,7 @@ static void by_width(tr_cuda *c, size_t width, bool wide, F f)
 template <typename value> struct norm_back {
     size_t rows;
     unsigned width;
+    norm_rows in; /* rows of dy and dx */
     bool rms;
     bool biased; /* the norm has a bias */
     const real *gain;
@@ -154,6 +177,7 @@ static norm_back<value> norm_back_of(const tr_norm *norm, size_t rows,
 
     back.rows = rows;
     back.width = (unsigned)norm->width;
+    back.in = {1, norm->width};
     back.rms = norm->rms;
     back.biased = norm->bias_gradient != NULL;
     back.gain = norm->gain;

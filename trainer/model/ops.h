@@ -295,6 +295,20 @@ typedef struct tr_ops {
                               const tr_norm_kept *kept, const void *dy,
                               void *dx);
 
+    /*
+     * Norms `heads` heads of norm->width values in place, side by side at the
+     * start of rows that are `stride` values apart.  `kept` has a row for each
+     * head of each row.
+     */
+    void (*head_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
+                              size_t heads, size_t stride,
+                              const tr_norm_kept *kept, void *x);
+    /* Replaces the gradient of such norms' output by that of their input, and
+     * computes the gradient of gain, which all heads share; likewise of bias. */
+    void (*head_norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
+                               size_t heads, size_t stride,
+                               const tr_norm_kept *kept, void *dx);
+
     /* y[i] = table[token[i]], and table_gradient[token[i]] += dy[i] */
     void (*lookup_forward)(tr_device *d, size_t rows, size_t width,
                            const int32_t *token, const real *table, void *y);

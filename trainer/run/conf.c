@@ -84,7 +84,7 @@ static const option_entry entries[] = {
     /* The model. */
     {0, "init", "DIR",
      "start from the model in this folder, as saved by\n"
-     "transformers: BERT, ModernBERT, Llama, Qwen2, Mistral",
+     "transformers: BERT, ModernBERT, Llama, Qwen, Mistral",
      OPTION_TEXT(conf, init)},
     {0, "config", "DIR",
      "start a new model, described by this folder's\n"

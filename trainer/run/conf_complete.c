@@ -58,8 +58,6 @@ static int read_model(conf *c)
         status = message_usage("%s is set by the model's config.json", given);
     else if (model_folder_config(folder, &c->model, &err) != PS_OK)
         status = rank_message_failure(folder, &err);
-    else if (c->model.qk_norm)
-        status = refuse_model(folder, "model_type qwen3");
     else if (c->model.family == TR_BERT && c->model.activation == TR_SILU)
         status = refuse_model(folder, "hidden_act silu in BERT");
     c->loader.vocab_size = c->model.vocab_size;

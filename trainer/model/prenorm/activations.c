@@ -36,6 +36,10 @@ static void take_layer(tr_carve *carve, pre_layer_kept *layer,
     layer->in = tr_carve_values(carve, rows, c->hidden);
     layer->qkv = tr_carve_values(
         carve, rows, (c->heads + 2 * (size_t)c->kv_heads) * width);
+    if (c->qk_norm) {
+        tr_carve_norm(carve, &layer->queries, rows * c->heads, width);
+        tr_carve_norm(carve, &layer->keys, rows * c->kv_heads, width);
+    }
     layer->attend = tr_carve_bytes(carve, attend);
     layer->context = tr_carve_values(carve, rows, c->heads * width);
     tr_carve_norm(carve, &layer->network, rows, c->hidden);

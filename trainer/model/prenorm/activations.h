@@ -16,6 +16,8 @@ typedef struct pre_layer_kept {
     tr_norm_kept attention; /* the norm before attention */
     void *in;               /* hidden: its output */
     void *qkv;              /* (heads + 2 kv_heads) head_width */
+    tr_norm_kept queries;   /* the norm of each head, in Qwen3... */
+    tr_norm_kept keys;      /* ...and of each head of keys */
     void *attend;           /* attention_kept() bytes for all rows */
     void *context;          /* heads x head_width: output of attention */
     tr_norm_kept network;   /* the norm before the feed-forward network */

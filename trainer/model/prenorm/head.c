@@ -36,12 +36,6 @@ static bool has_dense(const tr_pass *pass)
     return pass->config->family == TR_MODERNBERT;
 }
 
-/* The value at index i. */
-static void *value_at(const tr_pass *pass, void *values, size_t i)
-{
-    return (unsigned char *)values + i * pass->device->value_size;
-}
-
 /* ---- Forward ---- */
 
 /* Decodes targets `first` to first + n - 1, and replaces their rows of k->out
@@ -53,7 +47,7 @@ static void decode(const tr_pass *pass, const tr_linear *decoder, size_t first,
     tr_device *const d = pass->device;
     const tr_batch *const batch = pass->batch;
     const pre_head_kept *const k = &pre_kept(pass)->head;
-    void *const x = value_at(pass, k->out, first * decoder->in);
+    void *const x = pre_value_at(pass, k->out, first * decoder->in);
     const bool more = first > 0 || pass->params->adds;
 
     ops->linear_forward(d, decoder, n, x, decoder->bias != NULL, k->logits);

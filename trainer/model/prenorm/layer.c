@@ -82,6 +82,30 @@ static const void *input_of(const pre_layer_kept *k, const layer_parts *parts)
     return parts->has_norm ? k->in : k->x;
 }
 
+/* Calls head_norm_forward() or head_norm_backward() for the heads of queries
+ * and of keys, which are at the start of rows of `qkv`. */
+static void norm_heads(const tr_pass *pass, uint32_t layer, bool back,
+                       void *qkv)
+{
+    const tr_config *const c = pass->config;
+    const pre_layer_kept *const k = pre_kept(pass)->layer + layer;
+    const tr_norm_kept *const kept[] = {&k->queries, &k->keys};
+    const size_t tensors[] = {find(pass, layer, PRE_QUERY_NORM),
+                              find(pass, layer, PRE_KEY_NORM)};
+    const size_t heads[] = {c->heads, c->kv_heads};
+    const size_t stride = (heads[0] + 2 * heads[1]) * c->head_width;
+
+    for (int i = 0; c->qk_norm && i < 2; i++) {
+        const tr_norm norm = pre_norm(pass, tensors[i]);
+        void *const at = pre_value_at(pass, qkv,
+                                      i ? heads[0] * c->head_width : 0);
+
+        (back ? pass->ops->head_norm_backward : pass->ops->head_norm_forward)(
+            pass->device, &norm, pass->batch->n_rows, heads[i], stride,
+            kept[i], at);
+    }
+}
+
 /* ---- Forward ---- */
 
 /* `branch` is what to add to the stream before the layer, or NULL. */
@@ -102,6 +126,7 @@ static void forward_attention(const tr_pass *pass, uint32_t layer,
                               k->in);
     ops->linear_forward(d, &parts->qkv, rows, input_of(k, parts),
                         parts->qkv.bias != NULL, k->qkv);
+    norm_heads(pass, layer, false, k->qkv);
     ops->rotate(d, &rotary, rows, pass->batch->position, false, k->qkv);
     ops->attention_forward(d, &attend, k->qkv, k->context);
     ops->linear_forward(d, &parts->out, rows, k->context, false, a->branch);
@@ -183,6 +208,7 @@ static void backward_attention(const tr_pass *pass, uint32_t layer,
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_context,
                             s->d_qkv);
     ops->rotate(d, &rotary, rows, pass->batch->position, true, s->d_qkv);
+    norm_heads(pass, layer, true, s->d_qkv);
     ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv,
                                 input_of(k, parts), pass->params->adds);
     if (!parts->has_norm) {

@@ -34,4 +34,10 @@ void pre_head_backward(const tr_pass *pass, void *d_out);
 /* A norm of the model: of a layer if `tensor` is from pre_params_layer. */
 tr_norm pre_norm(const tr_pass *pass, size_t tensor);
 
+/* The value at index i. */
+static inline void *pre_value_at(const tr_pass *pass, void *values, size_t i)
+{
+    return (unsigned char *)values + i * pass->device->value_size;
+}
+
 #endif /* PRENORM_LAYER_H */

@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 /* A dimension of a tensor. */
-enum side { ONE, HIDDEN, QUERIES, KEYS, QKV, INTERMEDIATE, GATED, VOCAB };
+enum side {
+    ONE, HIDDEN, HEAD, QUERIES, KEYS, QKV, INTERMEDIATE, GATED, VOCAB
+};
 
 /* When a model has a tensor. */
-enum when { ALWAYS, NOT_FIRST, IF_QKV_BIAS, IF_UNTIED };
+enum when { ALWAYS, NOT_FIRST, IF_QKV_BIAS, IF_QK_NORM, IF_UNTIED };
 
 typedef struct shape {
     const char *name;
@@ -42,6 +44,8 @@ static const shape llama_layer[] = {
     {"self_attn.k_proj.bias", ONE, KEYS, PRE_PART, IF_QKV_BIAS},
     {"self_attn.v_proj.bias", ONE, KEYS, PRE_PART, IF_QKV_BIAS},
     {"self_attn.o_proj.weight", HIDDEN, QUERIES, PRE_OUT, ALWAYS},
+    {"self_attn.q_norm.weight", ONE, HEAD, PRE_QUERY_NORM, IF_QK_NORM},
+    {"self_attn.k_norm.weight", ONE, HEAD, PRE_KEY_NORM, IF_QK_NORM},
     {"post_attention_layernorm.weight", ONE, HIDDEN, PRE_NETWORK_NORM, ALWAYS},
     {"mlp.gate_proj.weight", INTERMEDIATE, HIDDEN, PRE_GATE, ALWAYS},
     {"mlp.up_proj.weight", INTERMEDIATE, HIDDEN, PRE_PART, ALWAYS},
@@ -91,6 +95,7 @@ static uint32_t side_of(const tr_config *c, enum side side)
 
     switch (side) {
     case HIDDEN: return c->hidden;
+    case HEAD: return c->head_width;
     case QUERIES: return queries;
     case KEYS: return keys;
     case QKV: return queries + 2 * keys;
@@ -107,6 +112,7 @@ static bool is_there(const tr_config *c, const shape *s, uint32_t layer)
     switch (s->when) {
     case NOT_FIRST: return layer > 0;
     case IF_QKV_BIAS: return c->qkv_bias;
+    case IF_QK_NORM: return c->qk_norm;
     case IF_UNTIED: return !c->tied;
     case ALWAYS: break;
     }

@@ -17,6 +17,8 @@ typedef enum pre_tensor {
     PRE_QKV, /* 3: queries, keys, values */
     PRE_QKV_BIAS, /* 3 */
     PRE_OUT,
+    PRE_QUERY_NORM, /* of each head */
+    PRE_KEY_NORM,
     PRE_NETWORK_NORM,
     PRE_GATE, /* 2: the activated half, and its factor */
     PRE_DOWN,

@@ -3,10 +3,11 @@
  * its relatives.
  *
  * Llama: Touvron et al., "LLaMA: Open and Efficient Foundation Language Models"
- * (2023), section 2.2, with grouped queries (Ainslie et al., 2023).  ModernBERT:
- * Warner et al., "Smarter, Better, Faster, Longer" (2024), section 2.1.  In a
- * pack, positions restart with each sequence and sequences do not attend to
- * each other.
+ * (2023), section 2.2, with grouped queries (Ainslie et al., 2023).  Qwen3,
+ * whose queries and keys are normalised: Yang et al., "Qwen3 Technical Report"
+ * (2025), section 2.  ModernBERT: Warner et al., "Smarter, Better, Faster,
+ * Longer" (2024), section 2.1.  In a pack, positions restart with each sequence
+ * and sequences do not attend to each other.
  *
  * SPDX-License-Identifier: MIT
  */
