@@ -37,13 +37,13 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
     return s;
 }
 
-/* Bytes in an array of one real per row and head; SIZE_MAX if unsupported. */
+/* Bytes in an array of one real per row and head; SIZE_MAX if too large. */
 static size_t real_a_row(const tr_attend *a)
 {
     const tr_batch *const batch = a->batch;
     const size_t tiles = batch->max_span / TILE + 1; /* upper limit */
 
-    if (!attends_plainly(a) || a->width > TR_CUDA_HEAD_MAX
+    if (a->width > TR_CUDA_HEAD_MAX
         || tr_times(batch->n_spans, tr_times(a->heads, tiles))
                > INT32_MAX /* blocks in a grid */)
         return SIZE_MAX;
@@ -60,7 +60,8 @@ void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
 {
     tr_cuda *const c = cuda_of(d);
 
-    tr_cuda_takes(c, attends_plainly(a), "attention");
+    tr_cuda_takes(c, keeps_dropout(a) || a->dropout.threshold == 0,
+                  "attention");
 #ifndef TR_DOUBLE
     if (c->bf16) {
         attention_forward_mma(c, a, qkv, out);
@@ -76,7 +77,8 @@ void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,
 {
     tr_cuda *const c = cuda_of(d);
 
-    tr_cuda_takes(c, attends_plainly(a), "attention");
+    tr_cuda_takes(c, keeps_dropout(a) || a->dropout.threshold == 0,
+                  "attention");
 #ifndef TR_DOUBLE
     if (c->bf16) {
         attention_backward_mma(c, a, qkv, out, d_out, d_qkv);

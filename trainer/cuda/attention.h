@@ -82,6 +82,12 @@ static inline bool attends_plainly(const tr_attend *a)
     return a->kv_heads == a->heads && !a->causal && a->window == 0;
 }
 
+/* True for the kernels without masks, the only ones with dropout. */
+static inline bool keeps_dropout(const tr_attend *a)
+{
+    return attends_plainly(a) && a->dropout.scale > 0;
+}
+
 /* Implementations: bfloat16 on tensor cores, and `real` without them. */
 void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out);
@@ -99,9 +105,8 @@ extern "C" {
 #endif
 
 /*
- * The operations of ops.h.  Sizes are SIZE_MAX if a head is wider than 128, or
- * if attention is causal, has a window, or has fewer heads of keys than of
- * queries.  `dense` is ignored because it does not change the result.
+ * The operations of ops.h.  Sizes are SIZE_MAX if a head is wider than 128.
+ * `dense` is ignored because it does not change the result.
  */
 size_t tr_cuda_attention_kept(tr_device *d, const tr_attend *a);
 size_t tr_cuda_attention_scratch(tr_device *d, const tr_attend *a);

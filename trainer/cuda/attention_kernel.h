@@ -1,20 +1,26 @@
 /*
  * attention_kernel.h - shared code of the three attention kernels.
  *
- * WIDTH is the width of a head, rounded up.  Only templates over V are used in
- * bfloat16.
+ * WIDTH is the width of a head, rounded up.  If MASKED, a kernel takes masks and
+ * heads of keys that several heads of queries share, but no dropout.  Only
+ * templates over V are used in bfloat16.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TR_CUDA_ATTENTION_KERNEL_H
 #define TR_CUDA_ATTENTION_KERNEL_H
 
+#include <algorithm>
+#include <cfloat>
 #include <type_traits>
 
 #include "cuda/attention_tile.h"
 
 static constexpr unsigned SCORES_LD = STEP + 4;
 static constexpr unsigned PART = STEP / 2; /* two lanes share a row */
+
+/* Less than any score, but finite: a row may see no key of its first step. */
+static constexpr real LOWEST = (real)-FLT_MAX;
 
 extern __shared__ __align__(128) float4 dynamic_shared[];
 
@@ -30,7 +36,11 @@ template <typename V> struct attention_job {
     const int32_t *span; /* indices of the group's spans */
     size_t rows;         /* rows in the batch */
     uint32_t heads;
+    uint32_t kv_heads;
+    uint32_t share; /* heads of queries per head of keys */
     uint32_t width;
+    uint32_t back;  /* a row sees so many rows before it... */
+    uint32_t ahead; /* ...and so many after it */
     uint32_t chunk;
     uint32_t tiles; /* blocks per head of a span */
     real scale;     /* factor applied to scores */
@@ -40,21 +50,23 @@ template <typename V> struct attention_job {
 
 /* The work of a block. */
 struct attention_piece {
-    uint32_t head;
+    uint32_t head;  /* of queries; in `keys`, of keys */
     uint32_t first; /* index of the span's first row in the batch */
     uint32_t place; /* first row's number in the padded batch, for dropout */
     uint32_t n;     /* rows */
     uint32_t tile;  /* index of the block's first tile */
 };
 
+/* `heads`: job.heads, or job.kv_heads in `keys`. */
 template <typename V>
-static __device__ inline attention_piece piece_of(const attention_job<V> &job)
+static __device__ inline attention_piece piece_of(const attention_job<V> &job,
+                                                  uint32_t heads)
 {
     const uint32_t piece = blockIdx.x / job.tiles;
-    const int32_t span = job.span[piece / job.heads];
+    const int32_t span = job.span[piece / heads];
     const uint32_t first = (uint32_t)job.cu[span];
 
-    return {piece % job.heads, first, tr_dropout_place(&job.dropout, first),
+    return {piece % heads, first, tr_dropout_place(&job.dropout, first),
             (uint32_t)(job.cu[span + 1] - job.cu[span]),
             blockIdx.x % job.tiles};
 }
@@ -67,6 +79,139 @@ static __device__ inline tr_dropout_key key_of(const attention_job<V> &job,
 {
     return tr_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
                              job.heads);
+}
+
+/* Row stride of qkv, in values. */
+template <bool MASKED, typename V>
+static __device__ inline size_t stride_of(const attention_job<V> &job)
+{
+    if (MASKED)
+        return (size_t)(job.heads + 2 * job.kv_heads) * job.width;
+    return 3 * (size_t)job.heads * job.width;
+}
+
+/* Length of a row's keys, in values. */
+template <bool MASKED, typename V>
+static __device__ inline size_t keys_length(const attention_job<V> &job)
+{
+    return (size_t)(MASKED ? job.kv_heads : job.heads) * job.width;
+}
+
+/* Distance in a row from the queries of a head to its keys, in values. */
+template <bool MASKED, typename V>
+static __device__ inline size_t keys_after(const attention_job<V> &job,
+                                           uint32_t head)
+{
+    const uint32_t heads = job.heads - head + head / job.share;
+
+    return (size_t)(MASKED ? heads : job.heads) * job.width;
+}
+
+/* ---- Masks ---- */
+
+/* Iterated rows that a row meets, numbered from the first one of a step. */
+struct attention_range {
+    uint32_t from, end;
+
+    __device__ bool has(uint32_t i) const { return i >= from && i < end; }
+};
+
+/*
+ * An own row meets the iterated rows at most `down` before it and `up` after
+ * it, in a span of n rows.
+ */
+template <bool MASKED> struct attention_band {
+    uint32_t down, up, n;
+
+    __device__ uint32_t first(uint32_t row) const
+    {
+        return MASKED && row > down ? row - down : 0;
+    }
+
+    __device__ uint32_t end(uint32_t row) const
+    {
+        return MASKED ? min(row + up + 1, n) : n;
+    }
+
+    /* True if none of a warp's rows meets any of `rows` rows. */
+    __device__ bool misses(uint32_t own, uint32_t at, uint32_t rows) const
+    {
+        return MASKED
+               && (at + rows <= first(own) || at >= end(own + TILE - 1));
+    }
+
+    /* True if each of a warp's rows meets each of `rows` rows. */
+    __device__ bool covers(uint32_t own, uint32_t at, uint32_t rows) const
+    {
+        return MASKED ? first(own + TILE - 1) <= at && at + rows <= end(own)
+                      : n - at >= rows;
+    }
+
+    /* The rows that a row meets in a step that starts at row `at`. */
+    __device__ attention_range within(uint32_t row, uint32_t at) const
+    {
+        if (!MASKED)
+            return {0, n - at};
+        return {max(first(row), at) - at, max(end(row), at) - at};
+    }
+
+    /* First row of the first chunk that a tile needs. */
+    __device__ uint32_t start(uint32_t tile, uint32_t chunk) const
+    {
+        return MASKED ? first(tile) / chunk * chunk : 0;
+    }
+};
+
+/* What the queries of a block meet, and what its keys do. */
+template <bool MASKED, typename V>
+static __device__ inline attention_band<MASKED>
+band_of_queries(const attention_job<V> &job, const attention_piece &p)
+{
+    return {job.back, job.ahead, p.n};
+}
+
+template <bool MASKED, typename V>
+static __device__ inline attention_band<MASKED>
+band_of_keys(const attention_job<V> &job, const attention_piece &p)
+{
+    return {job.ahead, job.back, p.n};
+}
+
+/*
+ * The queries that a tile of keys iterates over: rows of one head or, if
+ * MASKED, of each head that shares the keys, one head after another.
+ */
+template <bool MASKED> struct attention_rounds {
+    uint32_t all;    /* rows of all heads */
+    uint32_t start;  /* first row of each head */
+    uint32_t length; /* rows of a head, rounded up to whole chunks */
+    uint32_t first;  /* first head */
+
+    __device__ uint32_t row(uint32_t i) const
+    {
+        return MASKED ? start + i % length : i;
+    }
+
+    __device__ uint32_t head(uint32_t i) const
+    {
+        return MASKED ? first + i / length : first;
+    }
+};
+
+/* `tile`: first of `rows` keys. */
+template <bool MASKED, typename V>
+static __device__ inline attention_rounds<MASKED>
+rounds_of(const attention_job<V> &job, const attention_piece &p, uint32_t tile,
+          uint32_t rows, uint32_t chunk)
+{
+    const auto band = band_of_keys<MASKED>(job, p);
+    const uint32_t start = band.start(tile, chunk);
+    const uint32_t n = band.end(tile + rows - 1) - start;
+    const uint32_t length = (n + chunk - 1) / chunk * chunk;
+
+    if (!MASKED)
+        return {p.n, 0, p.n, p.head};
+    return {length * job.share, start, length, p.head * job.share};
 }
 
 /* Sizes in shared memory, in numbers; see attention.h. */
@@ -236,15 +381,22 @@ static __device__ inline void weigh(const real (&x)[PART], const real *past,
 
 /* ---- Host code ---- */
 
-/* Calls f(width) with the kernel's head width as a type. */
-template <typename F> static inline void by_width(const tr_attend *a, F f)
+/* Calls f(width, masked) with a kernel's template arguments as types. */
+template <typename F> static inline void by_kernel(const tr_attend *a, F f)
 {
+    const auto masked_or_not = [&](auto width) {
+        if (keeps_dropout(a))
+            f(width, std::false_type());
+        else
+            f(width, std::true_type());
+    };
+
     if (a->width <= 32)
-        f(std::integral_constant<int, 32>());
+        masked_or_not(std::integral_constant<int, 32>());
     else if (a->width <= 64)
-        f(std::integral_constant<int, 64>());
+        masked_or_not(std::integral_constant<int, 64>());
     else
-        f(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
+        masked_or_not(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
 }
 
 /* Returns the arguments that all groups share. */
@@ -252,6 +404,7 @@ template <typename V>
 static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
 {
     attention_job<V> job = {};
+    const size_t back = a->window ? a->window - 1 : INT32_MAX;
 
     job.qkv = (const V *)qkv;
     job.kept = (real *)a->kept;
@@ -259,6 +412,10 @@ static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
     job.cu = a->batch->cu;
     job.rows = a->batch->n_rows;
     job.heads = (uint32_t)a->heads;
+    job.kv_heads = (uint32_t)a->kv_heads;
+    job.share = job.heads / job.kv_heads;
+    job.back = (uint32_t)std::min(back, (size_t)INT32_MAX);
+    job.ahead = a->causal ? 0 : job.back;
     job.width = (uint32_t)a->width;
     job.scale = (real)(1 / sqrt((double)a->width));
     job.dropout = a->dropout;
@@ -287,11 +444,14 @@ static inline bool allow_shared(tr_cuda *c, const char *name,
         name);
 }
 
-/* Launches a kernel for a group; see tr_attention_shape_of(). */
+/*
+ * Launches a kernel with blocks for `heads` heads for a group; see
+ * tr_attention_shape_of().
+ */
 template <typename V>
 static inline void launch_group(tr_cuda *c, cudaStream_t stream,
                                 const char *name, const tr_group &group,
-                                size_t row, size_t warp,
+                                uint32_t heads, size_t row, size_t warp,
                                 void (*kernel)(attention_job<V>),
                                 attention_job<V> job)
 {
@@ -303,7 +463,7 @@ static inline void launch_group(tr_cuda *c, cudaStream_t stream,
     job.span = group.span;
     job.chunk = s.chunk;
     job.tiles = s.tiles;
-    launch(c, stream, name, dim3(group.count * job.heads * s.tiles),
+    launch(c, stream, name, dim3(group.count * heads * s.tiles),
            s.warps * 32, s.shared, kernel, job);
 }
 

@@ -256,34 +256,49 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
 }
 
 /*
- * Calls step(all, x, y, column, there) for every 32 rows of a chunk that starts
- * at row `at` of n.  x and y point to the 32 rows in shared memory, and `there`
- * is the number of rows left in the span.  The type of `all` is true if `there`
- * is at least 32.
+ * Calls step(all, x, y, column) for every 32 rows of a chunk that a warp meets.
+ * `own` is the warp's first row, `at` the chunk's.  x and y point to the 32 rows
+ * in shared memory.  The type of `all` is true if each own row meets all 32.
  */
-template <int WIDTH, typename F>
+template <int WIDTH, bool MASKED, typename F>
 static __device__ inline void
-for_steps(uint32_t at, uint32_t n, const bf16 *x, const bf16 *y, const F &step)
+for_steps(const attention_band<MASKED> &band, uint32_t own, uint32_t at,
+          const bf16 *x, const bf16 *y, const F &step)
 {
     constexpr unsigned LD = mma_layout<WIDTH>::LD;
 
 #pragma unroll 1
-    for (uint32_t j = 0; j < min(MMA_CHUNK, n - at); j += STEP) {
-        const uint32_t there = n - at - j;
-
-        if (there >= STEP)
-            step(std::true_type(), x + j * LD, y + j * LD, at + j, there);
+    for (uint32_t j = 0; j < min(MMA_CHUNK, band.n - at); j += STEP) {
+        if (band.misses(own, at + j, STEP))
+            continue;
+        if (band.covers(own, at + j, STEP))
+            step(std::true_type(), x + j * LD, y + j * LD, at + j);
         else
-            step(std::false_type(), x + j * LD, y + j * LD, at + j, there);
+            step(std::false_type(), x + j * LD, y + j * LD, at + j);
     }
+}
+
+/* The rows of a step that a lane's two rows meet. */
+struct mma_seen {
+    attention_range row[2];
+};
+
+template <bool MASKED>
+static __device__ inline mma_seen seen_by(const attention_band<MASKED> &band,
+                                          uint32_t own, uint32_t at)
+{
+    const uint32_t row = own + threadIdx.x % 32 / 4;
+
+    return {{band.within(row, at), band.within(row + 8, at)}};
 }
 
 /* ---- Host code ---- */
 
-/* Launches a kernel with `shared` bytes of shared memory for a group. */
+/* Launches a kernel with blocks for `heads` heads and `shared` bytes of shared
+ * memory for a group. */
 static inline void launch_mma(tr_cuda *c, cudaStream_t stream,
                               const char *name, const tr_group &group,
-                              size_t shared,
+                              uint32_t heads, size_t shared,
                               void (*kernel)(attention_job<bf16>),
                               attention_job<bf16> job)
 {
@@ -293,7 +308,7 @@ static inline void launch_mma(tr_cuda *c, cudaStream_t stream,
         return;
     job.span = group.span;
     job.tiles = (group.longest + rows - 1) / rows;
-    launch(c, stream, name, dim3(group.count * job.heads * job.tiles),
+    launch(c, stream, name, dim3(group.count * heads * job.tiles),
            MMA_WARPS * 32, shared, kernel, job);
 }
 

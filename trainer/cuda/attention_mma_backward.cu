@@ -31,16 +31,18 @@ struct mma_known {
 };
 
 /*
- * Processes 32 keys, of which `there` are in the span, for a warp's 16 queries:
- * computes P, dP and dS, and adds to dQ.
+ * Processes 32 keys from row `column` of the span on, for a warp's 16 queries
+ * from row `own` on: computes P, dP and dS, and adds to dQ.  ALL is true if
+ * these queries meet all 32 keys.
  */
-template <int WIDTH, bool ALL>
+template <int WIDTH, bool ALL, bool MASKED>
 static __device__ inline void
 queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
              const bf16 *keys, const bf16 *values, uint32_t column,
-             uint32_t there, const mma_scale &scale, const mma_known &r,
-             mma_sums<WIDTH> &d_q)
+             const attention_band<MASKED> &band, uint32_t own,
+             const mma_scale &scale, const mma_known &r, mma_sums<WIDTH> &d_q)
 {
+    const mma_seen seen = seen_by(band, own, column);
     const unsigned lane = threadIdx.x % 32;
     mma_scores s, d_p;
     uint32_t d_s[MMA_TILES][2];
@@ -61,10 +63,11 @@ queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
                 float &x = s[t + right][2 * row + i];
                 float d = -r.delta[row];
 
-                if (tr_dropout_stays(four.row[row], right, scale.threshold))
+                if (MASKED
+                    || tr_dropout_stays(four.row[row], right, scale.threshold))
                     d += d_p[t + right][2 * row + i] * scale.dropout;
                 x = ex2_approx(x * scale.score - r.kept[row]) * d;
-                if (!ALL && at + 8 * right >= there)
+                if (!ALL && !seen.row[row].has(at + 8 * right))
                     x = 0;
             }
         }
@@ -116,15 +119,17 @@ static constexpr unsigned BACKWARD_SHARED
  *
  * Grid: 64 rows of one head and span per block; shared: BACKWARD_SHARED.
  */
-template <int WIDTH>
+template <int WIDTH, bool MASKED>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 3 : 2)
 attention_queries_mma_kernel(const attention_job<bf16> job)
 {
     typedef mma_layout<WIDTH> shared;
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.heads);
+    const auto band = band_of_queries<MASKED>(job, p);
     const unsigned warp = threadIdx.x / 32;
-    const uint32_t row = (p.tile * MMA_WARPS + warp) * TILE;
-    const size_t hidden = (size_t)job.heads * job.width, stride = 3 * hidden;
+    const uint32_t tile = p.tile * MMA_WARPS * TILE, row = tile + warp * TILE;
+    const size_t hidden = (size_t)job.heads * job.width;
+    const size_t stride = stride_of<MASKED>(job);
     const size_t q_at = p.first * stride + p.head * job.width;
     const size_t out_at = (p.first + row) * hidden + p.head * job.width;
     bf16 *const past = (bf16 *)dynamic_shared;
@@ -134,16 +139,19 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
     mma_own<WIDTH> queries, d_out;
     mma_sums<WIDTH> d_q;
     const auto fetch_next = [&](uint32_t at) {
-        const bf16 *const k = job.qkv + q_at + at * stride + hidden;
+        const bf16 *const k
+            = job.qkv + q_at + at * stride + keys_after<MASKED>(job, p.head);
         bf16 *const to = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
 
         fetch_past<WIDTH>(to, k, stride, p.n - at, job.width);
-        fetch_past<WIDTH>(to + shared::PAST, k + hidden, stride, p.n - at,
-                          job.width);
+        fetch_past<WIDTH>(to + shared::PAST, k + keys_length<MASKED>(job),
+                          stride, p.n - at, job.width);
         __pipeline_commit();
     };
+    const uint32_t start = band.start(tile, MMA_CHUNK);
+    const uint32_t end = band.end(tile + MMA_WARPS * TILE - 1);
 
-    if (p.tile * MMA_WARPS * TILE >= p.n)
+    if (tile >= p.n)
         return;
     if (row < p.n) {
         fetch_own<WIDTH>(own, job.qkv + q_at + row * stride, stride, p.n - row,
@@ -152,26 +160,28 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
                          p.n - row, job.width);
     }
     __pipeline_commit();
-    fetch_next(0);
+    fetch_next(start);
     if (row < p.n) {
         wait_own(1);
         queries.take(own);
         d_out.take(own + shared::OWN);
         r = known_of<WIDTH>(job, p, row, own + shared::OWN);
     }
-    for (uint32_t at = 0; at < p.n; at += MMA_CHUNK) {
+    for (uint32_t at = start; at < end; at += MMA_CHUNK) {
         const bf16 *const keys = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
         __syncthreads(); /* rows are complete, earlier rows were read */
-        if (at + MMA_CHUNK < p.n)
+        if (at + MMA_CHUNK < end)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
             continue;
-        for_steps<WIDTH>(at, p.n, keys, values, [&](auto all, auto... rows) {
-            queries_step<WIDTH, all>(queries, d_out, rows..., scale, r, d_q);
-        });
+        for_steps<WIDTH>(
+            band, row, at, keys, values, [&](auto all, auto... rows) {
+                queries_step<WIDTH, all>(queries, d_out, rows..., band, row,
+                                         scale, r, d_q);
+            });
     }
     if (row < p.n)
         store_sums<WIDTH>(job.d_qkv + q_at + row * stride, stride, p.n - row,
@@ -189,15 +199,16 @@ struct mma_past {
 
 /*
  * Processes 16 queries for a warp's 16 keys: computes the transposes of dS and
- * of the unscaled P', and adds to dV and dK.  Queries outside the span are rows
- * of 0 with L = D = 0, which add nothing.
+ * of the unscaled P', and adds to dV and dK.  ALL is true if a lane's keys are
+ * met by all queries, not only by those in `seen`.  Queries outside the span are
+ * rows of 0 with L = D = 0, which add nothing.
  */
-template <int WIDTH>
+template <int WIDTH, bool ALL, bool MASKED>
 static __device__ inline void
 keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
           const bf16 *queries, const bf16 *d_out, const mma_past *known,
-          unsigned first, uint32_t column, const mma_scale &scale,
-          mma_sums<WIDTH> &d_k, mma_sums<WIDTH> &d_v)
+          unsigned first, uint32_t column, const mma_seen &seen,
+          const mma_scale &scale, mma_sums<WIDTH> &d_k, mma_sums<WIDTH> &d_v)
 {
     float s[2][4], d_p[2][4];
     uint32_t p[2][2], d_s[2][2];
@@ -217,7 +228,8 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
             float &x = s[below][2 * low + i];
             float &y = d_p[below][2 * low + i];
             const bool stays
-                = tr_dropout_stays(four.row[below], low, scale.threshold);
+                = MASKED
+                  || tr_dropout_stays(four.row[below], low, scale.threshold);
             float d = -known->delta[at];
 
             if (stays)
@@ -226,6 +238,8 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
             y = x * d;
             if (!stays)
                 x = 0;
+            if (!ALL && !seen.row[low].has(at - first))
+                x = y = 0;
         }
     }
 #pragma unroll
@@ -239,80 +253,91 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
     weigh<WIDTH>(d_s, queries, d_k);
 }
 
-/* Fetches L, D and dropout keys of the next queries, from row q of the span. */
+/* Fetches L, D and dropout keys of a head's next queries, from row q of the
+ * span. */
+template <bool MASKED>
 static __device__ inline void fetch_known(const attention_job<bf16> &job,
                                           const attention_piece &p,
-                                          mma_past *known, uint32_t q)
+                                          uint32_t head, mma_past *known,
+                                          uint32_t q)
 {
     const unsigned i = threadIdx.x % MMA_CHUNK;
     const bool in = q + i < p.n;
-    const size_t at = p.head * job.rows + p.first + (in ? q + i : 0);
+    const size_t at = head * job.rows + p.first + (in ? q + i : 0);
 
     if (threadIdx.x < MMA_CHUNK) {
         __pipeline_memcpy_async(&known->kept[i], &job.kept[at], 4, in ? 0 : 4);
         __pipeline_memcpy_async(&known->delta[i], &job.delta[at], 4,
                                 in ? 0 : 4);
-    } else if (!(i & TR_DRAW_BIT)) {
+    } else if (!MASKED && !(i & TR_DRAW_BIT)) {
         known->key[i] = key_of(job, p, q + i);
     }
 }
 
 /*
- * Fetches the queries from row q of the span on, with their d_out, L, D and
- * dropout keys.  Recomputes the block's piece, because keeping it would take
- * registers.
+ * Fetches the queries of the chunk at `i` of the block's rounds, with their
+ * d_out, L, D and dropout keys.  Recomputes the block's piece, because keeping
+ * it would take registers.
  */
-template <int WIDTH>
-static __device__ inline void fetch_queries(const attention_job<bf16> &job,
-                                            uint32_t q, bf16 *past,
-                                            mma_past *known)
+template <int WIDTH, bool MASKED>
+static __device__ inline void
+fetch_queries(const attention_job<bf16> &job,
+              const attention_rounds<MASKED> &rounds, uint32_t i, bf16 *past,
+              mma_past *known)
 {
     typedef mma_layout<WIDTH> shared;
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.kv_heads);
     const size_t hidden = (size_t)job.heads * job.width;
-    const size_t first = (size_t)p.first + q, head = p.head * job.width;
-    const unsigned half = q / MMA_CHUNK % 2;
+    const size_t stride = stride_of<MASKED>(job);
+    const uint32_t q = rounds.row(i), head = MASKED ? rounds.head(i) : p.head;
+    const size_t first = (size_t)p.first + q, column = head * job.width;
+    const unsigned half = i / MMA_CHUNK % 2;
     bf16 *const to = past + half * 2 * shared::PAST;
 
-    fetch_past<WIDTH>(to, job.qkv + first * 3 * hidden + head, 3 * hidden,
-                      p.n - q, job.width);
-    fetch_past<WIDTH>(to + shared::PAST, job.d_out + first * hidden + head,
+    fetch_past<WIDTH>(to, job.qkv + first * stride + column, stride, p.n - q,
+                      job.width);
+    fetch_past<WIDTH>(to + shared::PAST, job.d_out + first * hidden + column,
                       hidden, p.n - q, job.width);
-    fetch_known(job, p, known + half, q);
+    fetch_known<MASKED>(job, p, head, known + half, q);
     __pipeline_commit();
 }
 
 /* Stores dK and dV of a warp's rows. */
-template <int WIDTH>
+template <int WIDTH, bool MASKED>
 static __device__ inline void
 keys_end(const attention_job<bf16> &job, uint32_t row,
          const mma_sums<WIDTH> &d_k, const mma_sums<WIDTH> &d_v, bf16 *own)
 {
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.kv_heads);
     const size_t hidden = (size_t)job.heads * job.width;
-    bf16 *const d_key = job.d_qkv + ((size_t)p.first + row) * 3 * hidden
-                        + hidden + p.head * job.width;
+    const size_t stride = stride_of<MASKED>(job);
+    bf16 *const d_key = job.d_qkv + ((size_t)p.first + row) * stride + hidden
+                        + p.head * job.width;
 
-    store_sums<WIDTH>(d_key, 3 * hidden, p.n - row, job.width, d_k,
+    store_sums<WIDTH>(d_key, stride, p.n - row, job.width, d_k,
                       {job.scale, job.scale}, own);
-    store_sums<WIDTH>(d_key + hidden, 3 * hidden, p.n - row, job.width, d_v,
-                      {job.dropout.scale, job.dropout.scale}, own);
+    store_sums<WIDTH>(d_key + keys_length<MASKED>(job), stride, p.n - row,
+                      job.width, d_v, {job.dropout.scale, job.dropout.scale},
+                      own);
 }
 
 /*
  * Computes dK and dV.
  *
- * Grid: 64 rows of one head and span per block; shared: BACKWARD_SHARED and two
- * mma_past.
+ * Grid: 64 rows of one head of keys and span per block; shared:
+ * BACKWARD_SHARED and two mma_past.
  */
-template <int WIDTH>
+template <int WIDTH, bool MASKED>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 3 : 2)
 attention_keys_mma_kernel(const attention_job<bf16> job)
 {
     typedef mma_layout<WIDTH> shared;
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.kv_heads);
+    const auto band = band_of_keys<MASKED>(job, p);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint32_t row = (p.tile * MMA_WARPS + warp) * TILE;
+    const uint32_t tile = p.tile * MMA_WARPS * TILE, row = tile + warp * TILE;
+    const auto rounds = rounds_of<MASKED>(job, p, tile, MMA_WARPS * TILE,
+                                          MMA_CHUNK);
     mma_past *const known = (mma_past *)dynamic_shared;
     bf16 *const past = (bf16 *)(known + 2);
     bf16 *const own = past + 4 * shared::PAST + 2 * warp * shared::OWN;
@@ -320,43 +345,55 @@ attention_keys_mma_kernel(const attention_job<bf16> job)
     mma_own<WIDTH> keys, values;
     mma_sums<WIDTH> d_k, d_v;
 
-    if (p.tile * MMA_WARPS * TILE >= p.n)
+    if (tile >= p.n)
         return;
     if (row < p.n) {
         const size_t hidden = (size_t)job.heads * job.width;
-        const bf16 *const k = job.qkv + ((size_t)p.first + row) * 3 * hidden
+        const size_t stride = stride_of<MASKED>(job);
+        const bf16 *const k = job.qkv + ((size_t)p.first + row) * stride
                               + hidden + p.head * job.width;
 
-        fetch_own<WIDTH>(own, k, 3 * hidden, p.n - row, job.width);
-        fetch_own<WIDTH>(own + shared::OWN, k + hidden, 3 * hidden, p.n - row,
-                         job.width);
+        fetch_own<WIDTH>(own, k, stride, p.n - row, job.width);
+        fetch_own<WIDTH>(own + shared::OWN, k + keys_length<MASKED>(job),
+                         stride, p.n - row, job.width);
     }
     __pipeline_commit();
-    fetch_queries<WIDTH>(job, 0, past, known);
+    fetch_queries<WIDTH>(job, rounds, 0, past, known);
     if (row < p.n) {
         wait_own(1);
         keys.take(own);
         values.take(own + shared::OWN);
     }
-    for (uint32_t at = 0; at < p.n; at += MMA_CHUNK) {
-        const unsigned half = at / MMA_CHUNK % 2;
+    for (uint32_t i = 0; i < rounds.all; i += MMA_CHUNK) {
+        const unsigned half = i / MMA_CHUNK % 2;
         const bf16 *const queries = past + half * 2 * shared::PAST;
         const bf16 *const d_out = queries + shared::PAST;
+        const uint32_t at = rounds.row(i);
+        const auto step = [&](auto all, uint32_t j) {
+            keys_step<WIDTH, all, MASKED>(
+                keys, values, queries + j * shared::LD, d_out + j * shared::LD,
+                known + half, j, row + lane / 4, seen_by(band, row, at + j),
+                scale, d_k, d_v);
+        };
 
         __pipeline_wait_prior(0);
         __syncthreads(); /* rows are complete, earlier rows were read */
-        if (at + MMA_CHUNK < p.n)
-            fetch_queries<WIDTH>(job, at + MMA_CHUNK, past, known);
+        if (i + MMA_CHUNK < rounds.all)
+            fetch_queries<WIDTH>(job, rounds, i + MMA_CHUNK, past, known);
         if (row >= p.n)
             continue;
 #pragma unroll 1
-        for (uint32_t j = 0; j < min(MMA_CHUNK, p.n - at); j += TILE)
-            keys_step<WIDTH>(keys, values, queries + j * shared::LD,
-                             d_out + j * shared::LD, known + half, j,
-                             row + lane / 4, scale, d_k, d_v);
+        for (uint32_t j = 0; j < min(MMA_CHUNK, p.n - at); j += TILE) {
+            if (band.misses(row, at + j, TILE))
+                continue;
+            if (!MASKED || band.covers(row, at + j, TILE))
+                step(std::true_type(), j);
+            else
+                step(std::false_type(), j);
+        }
     }
     if (row < p.n)
-        keys_end<WIDTH>(job, row, d_k, d_v, own);
+        keys_end<WIDTH, MASKED>(job, row, d_k, d_v, own);
 }
 
 void attention_backward_mma(tr_cuda *c, const tr_attend *a,
@@ -368,16 +405,17 @@ void attention_backward_mma(tr_cuda *c, const tr_attend *a,
     job.out = (bf16 *)const_cast<void *>(out);
     job.d_out = (const bf16 *)d_out;
     job.d_qkv = (bf16 *)d_qkv;
-    by_width(a, [&](auto width) {
+    by_kernel(a, [&](auto width, auto masked) {
         const size_t shared = BACKWARD_SHARED<width> * sizeof(bf16);
 
         for_groups(c, a->batch, [&](const tr_group &group,
                                     cudaStream_t stream) {
-            launch_mma(c, stream, "attention_queries", group, shared,
-                       attention_queries_mma_kernel<width>, job);
-            launch_mma(c, stream, "attention_keys", group,
+            launch_mma(c, stream, "attention_queries", group, job.heads,
+                       shared, attention_queries_mma_kernel<width, masked>,
+                       job);
+            launch_mma(c, stream, "attention_keys", group, job.kv_heads,
                        shared + 2 * sizeof(mma_past),
-                       attention_keys_mma_kernel<width>, job);
+                       attention_keys_mma_kernel<width, masked>, job);
         });
     });
 }

@@ -59,15 +59,17 @@ static __device__ inline void raise_base(const mma_scores &s, float scale,
 }
 
 /*
- * Processes 32 keys, of which `there` are in the span.  ALL is true if all 32
- * are.
+ * Processes 32 keys from row `column` of the span on, for a warp whose rows
+ * start at `own`.  ALL is true if these rows meet all 32 keys.
  */
-template <int WIDTH, bool ALL>
+template <int WIDTH, bool ALL, bool MASKED>
 static __device__ inline void
 forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
-             uint32_t column, uint32_t there, float scale, uint32_t threshold,
-             tr_dropout_key key, mma_softmax &r, mma_sums<WIDTH> &o)
+             uint32_t column, const attention_band<MASKED> &band, uint32_t own,
+             float scale, uint32_t threshold, tr_dropout_key key,
+             mma_softmax &r, mma_sums<WIDTH> &o)
 {
+    const mma_seen seen = seen_by(band, own, column);
     const unsigned lane = threadIdx.x % 32;
     mma_scores s;
     uint32_t p[MMA_TILES][2];
@@ -75,7 +77,8 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
     score<WIDTH>(q, keys, s);
 #pragma unroll
     for (unsigned i = 0; i < MMA_TILES * 4; i++)
-        if (!ALL && i / 4 * 8 + lane % 4 * 2 + i % 2 >= there)
+        if (!ALL
+            && !seen.row[i % 4 / 2].has(i / 4 * 8 + lane % 4 * 2 + i % 2))
             s[i / 4][i % 4] = -INFINITY;
     raise_base<WIDTH>(s, scale, r, o);
 #pragma unroll
@@ -92,7 +95,8 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
 
                 x = ex2_approx(x * scale - r.base[row]);
                 r.sum[row] += x;
-                if (!tr_dropout_stays(four.row[row], right, threshold))
+                if (!MASKED
+                    && !tr_dropout_stays(four.row[row], right, threshold))
                     x = 0;
             }
         }
@@ -118,7 +122,7 @@ static __device__ inline void
 forward_end(const attention_job<bf16> &job, uint32_t row, mma_softmax &r,
             const mma_sums<WIDTH> &o, bf16 *own)
 {
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.heads);
     const unsigned lane = threadIdx.x % 32;
     const size_t hidden = (size_t)job.heads * job.width;
     const size_t first = (size_t)p.first + row;
@@ -140,57 +144,62 @@ forward_end(const attention_job<bf16> &job, uint32_t row, mma_softmax &r,
 }
 
 /* Grid: 64 rows of one head and span per block; shared: FORWARD_SHARED. */
-template <int WIDTH>
+template <int WIDTH, bool MASKED>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 4 : 2)
 attention_forward_mma_kernel(const attention_job<bf16> job)
 {
     typedef mma_layout<WIDTH> shared;
-    const attention_piece p = piece_of(job);
+    const attention_piece p = piece_of(job, job.heads);
+    const auto band = band_of_queries<MASKED>(job, p);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint32_t row = (p.tile * MMA_WARPS + warp) * TILE;
-    const size_t stride = 3 * (size_t)job.heads * job.width;
+    const uint32_t tile = p.tile * MMA_WARPS * TILE, row = tile + warp * TILE;
+    const size_t stride = stride_of<MASKED>(job);
     const bf16 *const q = job.qkv + p.first * stride + p.head * job.width;
     bf16 *const past = (bf16 *)dynamic_shared;
     bf16 *const own = past + 4 * shared::PAST + warp * shared::OWN;
     const float scale = job.scale * LOG2_E;
     const tr_dropout_key key = key_of(job, p, row + lane / 4);
-    mma_softmax r = {{-INFINITY, -INFINITY}, {0, 0}};
+    mma_softmax r = {{LOWEST, LOWEST}, {0, 0}};
     mma_own<WIDTH> queries;
     mma_sums<WIDTH> o;
     const auto fetch_next = [&](uint32_t at) {
-        const bf16 *const k = q + at * stride + stride / 3;
+        const bf16 *const k
+            = q + at * stride + keys_after<MASKED>(job, p.head);
         bf16 *const to = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
 
         fetch_past<WIDTH>(to, k, stride, p.n - at, job.width);
-        fetch_past<WIDTH>(to + shared::PAST, k + stride / 3, stride, p.n - at,
-                          job.width);
+        fetch_past<WIDTH>(to + shared::PAST, k + keys_length<MASKED>(job),
+                          stride, p.n - at, job.width);
         __pipeline_commit();
     };
+    const uint32_t start = band.start(tile, MMA_CHUNK);
+    const uint32_t end = band.end(tile + MMA_WARPS * TILE - 1);
 
-    if (p.tile * MMA_WARPS * TILE >= p.n)
+    if (tile >= p.n)
         return;
     if (row < p.n)
         fetch_own<WIDTH>(own, q + row * stride, stride, p.n - row, job.width);
     __pipeline_commit();
-    fetch_next(0);
+    fetch_next(start);
     if (row < p.n) {
         wait_own(1);
         queries.take(own);
     }
-    for (uint32_t at = 0; at < p.n; at += MMA_CHUNK) {
+    for (uint32_t at = start; at < end; at += MMA_CHUNK) {
         const bf16 *const keys = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
         __syncthreads(); /* rows arrived, earlier ones were read */
-        if (at + MMA_CHUNK < p.n)
+        if (at + MMA_CHUNK < end)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
             continue;
-        for_steps<WIDTH>(at, p.n, keys, values, [&](auto all, auto... rows) {
-            forward_step<WIDTH, all>(queries, rows..., scale,
-                                     job.dropout.threshold, key, r, o);
-        });
+        for_steps<WIDTH>(
+            band, row, at, keys, values, [&](auto all, auto... rows) {
+                forward_step<WIDTH, all>(queries, rows..., band, row, scale,
+                                         job.dropout.threshold, key, r, o);
+            });
     }
     if (row < p.n)
         forward_end<WIDTH>(job, row, r, o, own);
@@ -202,12 +211,12 @@ void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
     attention_job<bf16> job = job_of<bf16>(a, qkv);
 
     job.out = (bf16 *)out;
-    by_width(a, [&](auto width) {
+    by_kernel(a, [&](auto width, auto masked) {
         for_groups(c, a->batch, [&](const tr_group &group,
                                     cudaStream_t stream) {
-            launch_mma(c, stream, "attention_forward", group,
+            launch_mma(c, stream, "attention_forward", group, job.heads,
                        FORWARD_SHARED<width> * sizeof(bf16),
-                       attention_forward_mma_kernel<width>, job);
+                       attention_forward_mma_kernel<width, masked>, job);
         });
     });
 }

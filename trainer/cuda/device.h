@@ -23,7 +23,7 @@
 #define TR_GROUPS 5 /* spans of up to 128, 256, 384, 512 rows, and longer */
 #define TR_GROUP_ROWS 128
 
-#define TR_ATTENTION_KERNELS 9 /* 3 kernels for 3 widths */
+#define TR_ATTENTION_KERNELS 18 /* 3 kernels, 3 widths, with masks or not */
 
 /* The spans of one group of a staged batch, longest first. */
 struct tr_group {

@@ -40,6 +40,9 @@ static answer compute(const rig &r, const problem &p, size_t limit = 0)
     batch.token = batch.type = batch.position = zero.data();
     batch.place = p.place.data();
     tr_attend a = attend_of(r.ops->stage(r.d, &batch), p.heads, p.width);
+    a.kv_heads = p.kv_heads;
+    a.causal = p.causal;
+    a.window = p.window;
     a.dropout = p.dropout;
     a.site = p.site;
     a.kept = kept;
@@ -93,6 +96,56 @@ static void test_numbers(const rig &r)
     for (size_t width : {8, 64, 100})
         compare(r, problem_of(r, 1, width, mixture, 0.1), "a mixture");
     compare(r, problem_of(r, 1, 64, {512, 513, 700}, 0.1), "long spans");
+}
+
+/*
+ * Masks and shared keys, without dropout.  Windows end within steps and on their
+ * borders, and a window is shorter than a warp's rows, so that some rows do not
+ * see the first step of their warp.
+ */
+static void test_masks(const rig &r)
+{
+    static const size_t share[] = {1, 2, 4};
+    static const struct {
+        bool causal;
+        size_t window;
+        const char *what;
+    } kinds[] = {{false, 0, "full"}, {true, 0, "causal"},
+                 {false, 9, "window 9"}, {true, 17, "causal, window 17"},
+                 {false, 32, "window 32"}, {true, 1, "causal, window 1"},
+                 {true, 40, "causal, window 40"}};
+    size_t turn = 0;
+
+    for (size_t each : share)
+        for (const auto &k : kinds)
+            for (size_t width : {32, 64, 128}) {
+                if (quick && turn++ % 5)
+                    continue;
+                char what[80];
+
+                snprintf(what, sizeof what, "%s, %zu share keys", k.what, each);
+                compare(r, problem_of(r, quick ? each : 4, width,
+                                      {1, 15, 16, 17, 33, 0, 70}, 0,
+                                      {(quick ? each : 4) / each, k.causal,
+                                       k.window}),
+                        what);
+            }
+}
+
+/* Spans of several tiles and chunks, some of which are masked altogether. */
+static void test_long_masks(const rig &r)
+{
+    const vector<int32_t> lengths = {quick ? 150 : 530, 129};
+
+    compare(r, problem_of(r, 1, 64, lengths, 0, {1, true, 0}), "long, causal");
+    compare(r, problem_of(r, 1, 64, lengths, 0, {1, false, 33}),
+            "long, window 33");
+    compare(r, problem_of(r, 2, 32, lengths, 0, {1, true, 65}),
+            "long, causal, window 65");
+    compare(r, problem_of(r, 2, 32, lengths, 0, {1, false, 0}),
+            "long, keys shared");
+    compare(r, problem_of(r, 4, 6, lengths, 0, {2, false, 100}),
+            "long, window 100");
 }
 
 /* Later keys score higher, so the sums of earlier keys are scaled down. */
@@ -158,8 +211,8 @@ static bool same_rows(const problem &p, size_t from, const answer &x,
     for (size_t i = 0; i < n * h; i++)
         if (!(x.out[from * h + i] == y.out[to * h + i]))
             return false;
-    for (size_t i = 0; i < n * 3 * h; i++)
-        if (!(x.d_qkv[from * 3 * h + i] == y.d_qkv[to * 3 * h + i]))
+    for (size_t i = 0; i < n * p.stride(); i++)
+        if (!(x.d_qkv[from * p.stride() + i] == y.d_qkv[to * p.stride() + i]))
             return false;
     for (size_t i = 0; i < n * p.heads; i++)
         if (!(x.kept[i / n * p.rows() + from + i % n]
@@ -169,56 +222,59 @@ static bool same_rows(const problem &p, size_t from, const answer &x,
 }
 
 /* A span alone, and with rows in chunks although they would all fit. */
-static void test_alone(const rig &r)
+static void test_alone(const rig &r, masks m)
 {
-    const problem p
-        = problem_of(r, quick ? 1 : 2, 32, {40, 129, 7, quick ? 9 : 300});
+    const problem p = problem_of(r, quick ? 2 - !m.kv_heads : 2, 32,
+                                 {40, 129, 7, quick ? 9 : 300}, 0, m);
     const answer whole = compute(r, p), chunks = compute(r, p, 48 << 10);
     bool same = true;
 
     for (size_t s = 0; s + 1 < p.cu.size(); s++) {
         const size_t first = (size_t)p.cu[s], n = (size_t)p.cu[s + 1] - first;
-        problem q = problem_of(r, p.heads, 32, {(int32_t)n});
-        const size_t at = first * p.hidden();
+        problem q = problem_of(r, p.heads, 32, {(int32_t)n}, 0, m);
 
         for (size_t i = 0; i < q.qkv.size(); i++)
-            q.qkv[i] = p.qkv[3 * at + i];
+            q.qkv[i] = p.qkv[first * p.stride() + i];
         for (size_t i = 0; i < q.d_out.size(); i++)
-            q.d_out[i] = p.d_out[at + i];
+            q.d_out[i] = p.d_out[first * p.hidden() + i];
         same = same && same_rows(p, first, whole, q, 0, compute(r, q), n);
     }
-    ok(same, "%s: a span comes to the same bits alone", r.name);
+    ok(same, "%s%s: a span comes to the same bits alone", r.name,
+       m.kv_heads ? ", masks" : "");
     ok(same_rows(p, 0, whole, p, 0, chunks, p.rows()),
-       "%s: and if its rows come in chunks", r.name);
+       "%s%s: and if its rows come in chunks", r.name,
+       m.kv_heads ? ", masks" : "");
 }
 
 /* Every second span is NaN; the others are unaffected. */
-static void test_poison(const rig &r)
+static void test_poison(const rig &r, size_t width, masks m)
 {
-    for (size_t width : {16, 100}) {
-        const vector<int32_t> lengths
-            = {33, 5, 17, quick ? 3 : 130, 64, 1, quick ? 20 : 128, 15};
-        const problem p = problem_of(r, quick ? 1 : 2, width, lengths, 0.1);
-        const answer right = compute(r, p);
-        bool same = true;
+    const vector<int32_t> lengths
+        = {33, 5, 17, quick ? 3 : 130, 64, 1, quick ? 20 : 128, 15};
+    const problem p
+        = problem_of(r, quick ? 2 - !m.kv_heads : 2, width, lengths, 0.1, m);
+    const answer right = compute(r, p);
+    bool same = true;
 
-        for (size_t odd = 0; odd < 2; odd++) {
-            problem q = p;
+    for (size_t odd = 0; odd < 2; odd++) {
+        problem q = p;
 
-            for (size_t s = odd; s < lengths.size(); s += 2)
-                for (size_t i = (size_t)p.cu[s] * p.hidden();
-                     i < (size_t)p.cu[s + 1] * p.hidden(); i++)
-                    q.qkv[3 * i] = q.qkv[3 * i + 1] = q.qkv[3 * i + 2]
-                        = q.d_out[i] = NAN;
-            const answer a = compute(r, q);
-            for (size_t s = 1 - odd; s < lengths.size(); s += 2)
-                same = same
-                       && same_rows(p, (size_t)p.cu[s], right, q,
-                                    (size_t)p.cu[s], a, (size_t)lengths[s]);
+        for (size_t s = odd; s < lengths.size(); s += 2) {
+            const size_t first = (size_t)p.cu[s], end = (size_t)p.cu[s + 1];
+
+            for (size_t i = first * p.stride(); i < end * p.stride(); i++)
+                q.qkv[i] = NAN;
+            for (size_t i = first * p.hidden(); i < end * p.hidden(); i++)
+                q.d_out[i] = NAN;
         }
-        ok(same, "%s, heads of %zu: NaN in other spans changes no bit",
-           r.name, width);
+        const answer a = compute(r, q);
+        for (size_t s = 1 - odd; s < lengths.size(); s += 2)
+            same = same
+                   && same_rows(p, (size_t)p.cu[s], right, q, (size_t)p.cu[s],
+                                a, (size_t)lengths[s]);
     }
+    ok(same, "%s%s, heads of %zu: NaN in other spans changes no bit", r.name,
+       m.kv_heads ? ", masks" : "", width);
 }
 
 static void test_groups()
@@ -292,15 +348,11 @@ static void test_sizes()
        "heads of more than 128 are refused");
     a = attend_of(&b, 12, 64);
     a.kv_heads = 4;
-    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
-       "heads that share keys are refused");
-    a.kv_heads = 12;
     a.causal = true;
-    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX,
-       "causal attention is refused");
-    a.causal = false;
     a.window = 1;
-    ok(tr_cuda_attention_kept(NULL, &a) == SIZE_MAX, "a window is refused");
+    ok(tr_cuda_attention_kept(NULL, &a) == 12000 * sizeof(real)
+           && tr_cuda_attention_scratch(NULL, &a) == 12000 * sizeof(real),
+       "masks and shared keys need no more");
 }
 
 #ifdef HOSTCUDA
@@ -382,10 +434,16 @@ static void test_all(tr_precision precision)
     const rig r = open_rig(precision);
 
     test_numbers(r);
+    test_masks(r);
+    test_long_masks(r);
     test_growing(r);
     test_dropout(r);
-    test_alone(r);
-    test_poison(r);
+    test_alone(r, {});
+    test_alone(r, {1, true, 50});
+    for (size_t width : {16, 100}) {
+        test_poison(r, width, {});
+        test_poison(r, width, {1, false, 21});
+    }
 #ifdef HOSTCUDA
     if (sizeof(real) == sizeof(float))
         test_all_bytes(r);

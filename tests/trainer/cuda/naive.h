@@ -12,6 +12,13 @@
 
 using std::vector;
 
+/* Masks, as in ops.h.  Without heads of keys: BERT's, which may have dropout. */
+struct masks {
+    size_t kv_heads;
+    bool causal;
+    size_t window;
+};
+
 struct problem {
     size_t heads, width;
     vector<int32_t> cu; /* from 0 on */
@@ -22,8 +29,13 @@ struct problem {
     /* True if dropout keeps the score of two rows, in a head. */
     bool (*stays)(const problem &p, size_t row, size_t head,
                   uint32_t column);
+    size_t kv_heads;
+    bool causal;
+    size_t window;
 
     size_t hidden() const { return heads * width; }
+    size_t keys() const { return kv_heads * width; }
+    size_t stride() const { return hidden() + 2 * keys(); }
     size_t rows() const { return (size_t)cu.back(); }
 };
 
@@ -102,13 +114,17 @@ static inline bool stays(const problem &p, size_t row, size_t head,
 /* Spans of these lengths. */
 static inline problem problem_of(const rig &r, size_t heads, size_t width,
                                  const vector<int32_t> &lengths,
-                                 double rate = 0)
+                                 double rate = 0, masks m = {})
 {
     const vector<int32_t> cu = cu_of(lengths);
     problem p = {heads, width, cu, places_of(cu), tr_dropout_at(rate, 12345),
-                 7, {}, {}, stays};
+                 7, {}, {}, stays, heads, m.causal, m.window};
 
-    p.qkv = draw(r, VALUES, p.rows() * 3 * p.hidden(), 1, 2);
+    if (m.kv_heads) {
+        p.kv_heads = m.kv_heads;
+        p.dropout = {};
+    }
+    p.qkv = draw(r, VALUES, p.rows() * p.stride(), 1, 2);
     p.d_out = draw(r, VALUES, p.rows() * p.hidden(), 2);
     return p;
 }
@@ -128,16 +144,28 @@ static inline void add(size_t n, double by, const double *x, double *y)
         y[i] += by * x[i];
 }
 
-/* One row of one head, which attends to rows from `first` up to `end`. */
+/* True if a row attends to another one of its span. */
+static inline bool sees(const problem &p, size_t row, size_t other)
+{
+    const size_t distance = row < other ? other - row : row - other;
+
+    return (!p.causal || other <= row)
+           && (p.window == 0 || distance < p.window);
+}
+
+/* One row of one head, which attends to rows from `first` up to `end`, except
+ * those that are masked. */
 static inline void naive_row(const problem &p, size_t head, size_t row,
                              size_t first, size_t end, answer *a)
 {
     const size_t w = p.width, hidden = p.hidden();
+    const size_t key = hidden + head / (p.heads / p.kv_heads) * w;
     const double scale = 1 / sqrt((double)w);
     const double drop_scale
         = p.dropout.threshold ? (double)p.dropout.scale : 1;
     const auto at = [&](size_t r, size_t which) {
-        return r * 3 * hidden + which * hidden + head * w;
+        return r * p.stride()
+               + (which == 0 ? head * w : key + (which - 1) * p.keys());
     };
     const double *const d_o = &p.d_out[row * hidden + head * w];
     double *const o = &a->out[row * hidden + head * w];
@@ -145,7 +173,9 @@ static inline void naive_row(const problem &p, size_t head, size_t row,
     double max = -INFINITY, sum = 0;
 
     for (size_t j = first; j < end; j++) {
-        s[j - first] = scale * dot(w, &p.qkv[at(row, 0)], &p.qkv[at(j, 1)]);
+        s[j - first] = sees(p, row, j) ? scale * dot(w, &p.qkv[at(row, 0)],
+                                                     &p.qkv[at(j, 1)])
+                                       : -INFINITY;
         max = fmax(max, s[j - first]);
     }
     for (double &x : s)
@@ -175,7 +205,7 @@ static inline answer naive(const problem &p)
 
     a.out.resize(p.rows() * p.hidden());
     a.kept.resize(p.rows() * p.heads);
-    a.d_qkv.resize(p.rows() * 3 * p.hidden());
+    a.d_qkv.resize(p.rows() * p.stride());
     for (size_t i = 0; i + 1 < p.cu.size(); i++)
         for (size_t h = 0; h < p.heads; h++)
             for (int32_t r = p.cu[i]; r < p.cu[i + 1]; r++)
