@@ -11,17 +11,27 @@
  * mask.
  *
  * There are three kernels.  Each warp owns 16 rows of one span, for one head,
- * and iterates over all rows of the span in shared memory:
+ * and iterates over the span's rows in shared memory:
  *
  *   kernel       owned   iterated   output
  *   forward      Q       K, V       O, L
  *   queries      Q, dO   K, V       dQ, D
  *   keys         K, V    Q, dO      dK, dV
  *
+ * If several heads of queries share a head of keys (Ainslie et al. 2023), the
+ * owner of its rows in `keys` iterates over one head after another.
+ *
  * No thread adds to another thread's output, and each sum adds the span's rows
  * in order, so results depend neither on the order of blocks nor on the
  * position of a span in the batch.  The kernels compute nine matrix products,
  * two more than if backward accumulated dQ atomically.
+ *
+ * A causal mask or a window limits the rows that an owned row meets.  A block
+ * loads only chunks that one of its rows meets, if the span is more than one
+ * chunk, and a warp processes only steps of 32 rows (16 in bfloat16's `keys`)
+ * that one of its rows meets.  Masks and shared keys are a template argument.
+ * Kernels with them have no dropout; the others, such as BERT's, have no code
+ * for masks.
  *
  * Each kernel has two implementations: one for bfloat16 on tensor cores
  * (attention_mma.h), and one for float or double without tensor cores
@@ -47,6 +57,11 @@
  *   forward   reads (1 + 2 t) h, writes h + n r
  *   queries   reads (3 + 2 t) h + 2 n r, writes h + n r
  *   keys      reads (2 + 2 t) h + 2 t n r, writes 2 h
+ *
+ * This is for each head of queries or, in `keys`, of keys.  If s heads of
+ * queries share keys, `keys` reads 2 h + 2 s t (h + n r), and loads rows once
+ * for each tile.  With masks, the rows of chunks that are not loaded do not
+ * count.
  *
  * Blocks that share rows are adjacent in the grid, so all but the first find
  * these rows in the L2 cache.

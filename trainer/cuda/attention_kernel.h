@@ -1,7 +1,7 @@
 /*
  * attention_kernel.h - shared code of the three attention kernels.
  *
- * WIDTH is the width of a head, rounded up.  If MASKED, a kernel takes masks and
+ * WIDTH is the width of a head, rounded up.  MASKED kernels take masks and
  * heads of keys that several heads of queries share, but no dropout.  Only
  * templates over V are used in bfloat16.
  *
@@ -19,7 +19,10 @@
 static constexpr unsigned SCORES_LD = STEP + 4;
 static constexpr unsigned PART = STEP / 2; /* two lanes share a row */
 
-/* Less than any score, but finite: a row may see no key of its first step. */
+/*
+ * Less than any score.  It is finite, because the first keys that a warp
+ * processes can all be masked for some of its rows.
+ */
 static constexpr real LOWEST = (real)-FLT_MAX;
 
 extern __shared__ __align__(128) float4 dynamic_shared[];
@@ -39,8 +42,8 @@ template <typename V> struct attention_job {
     uint32_t kv_heads;
     uint32_t share; /* heads of queries per head of keys */
     uint32_t width;
-    uint32_t back;  /* a row sees so many rows before it... */
-    uint32_t ahead; /* ...and so many after it */
+    uint32_t back;  /* rows before a row that it attends to */
+    uint32_t ahead; /* rows after it */
     uint32_t chunk;
     uint32_t tiles; /* blocks per head of a span */
     real scale;     /* factor applied to scores */
@@ -87,7 +90,7 @@ static __device__ inline size_t stride_of(const attention_job<V> &job)
 {
     if (MASKED)
         return (size_t)(job.heads + 2 * job.kv_heads) * job.width;
-    return 3 * (size_t)job.heads * job.width;
+    return 3 * ((size_t)job.heads * job.width);
 }
 
 /* Length of a row's keys, in values. */
@@ -109,7 +112,7 @@ static __device__ inline size_t keys_after(const attention_job<V> &job,
 
 /* ---- Masks ---- */
 
-/* Iterated rows that a row meets, numbered from the first one of a step. */
+/* Iterated rows that a row meets, numbered from the first row of a step. */
 struct attention_range {
     uint32_t from, end;
 
@@ -117,8 +120,8 @@ struct attention_range {
 };
 
 /*
- * An own row meets the iterated rows at most `down` before it and `up` after
- * it, in a span of n rows.
+ * In a span of n rows, an own row meets the iterated rows from `down` before it
+ * to `up` after it.  The others are masked.
  */
 template <bool MASKED> struct attention_band {
     uint32_t down, up, n;
@@ -155,14 +158,14 @@ template <bool MASKED> struct attention_band {
         return {max(first(row), at) - at, max(end(row), at) - at};
     }
 
-    /* First row of the first chunk that a tile needs. */
+    /* First row of the first chunk that a tile meets. */
     __device__ uint32_t start(uint32_t tile, uint32_t chunk) const
     {
         return MASKED ? first(tile) / chunk * chunk : 0;
     }
 };
 
-/* What the queries of a block meet, and what its keys do. */
+/* The keys that queries meet, and the queries that keys meet. */
 template <bool MASKED, typename V>
 static __device__ inline attention_band<MASKED>
 band_of_queries(const attention_job<V> &job, const attention_piece &p)

@@ -257,8 +257,9 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
 
 /*
  * Calls step(all, x, y, column) for every 32 rows of a chunk that a warp meets.
- * `own` is the warp's first row, `at` the chunk's.  x and y point to the 32 rows
- * in shared memory.  The type of `all` is true if each own row meets all 32.
+ * `own` is the warp's first row, `at` the chunk's.  x and y point to the 32
+ * rows in shared memory, and `column` is the number of the first one.  The type
+ * of `all` is true if each of the warp's rows meets all 32.
  */
 template <int WIDTH, bool MASKED, typename F>
 static __device__ inline void

@@ -130,6 +130,8 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
     const uint32_t tile = p.tile * MMA_WARPS * TILE, row = tile + warp * TILE;
     const size_t hidden = (size_t)job.heads * job.width;
     const size_t stride = stride_of<MASKED>(job);
+    const size_t after = keys_after<MASKED>(job, p.head);
+    const size_t length = keys_length<MASKED>(job);
     const size_t q_at = p.first * stride + p.head * job.width;
     const size_t out_at = (p.first + row) * hidden + p.head * job.width;
     bf16 *const past = (bf16 *)dynamic_shared;
@@ -139,13 +141,12 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
     mma_own<WIDTH> queries, d_out;
     mma_sums<WIDTH> d_q;
     const auto fetch_next = [&](uint32_t at) {
-        const bf16 *const k
-            = job.qkv + q_at + at * stride + keys_after<MASKED>(job, p.head);
+        const bf16 *const k = job.qkv + q_at + at * stride + after;
         bf16 *const to = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
 
         fetch_past<WIDTH>(to, k, stride, p.n - at, job.width);
-        fetch_past<WIDTH>(to + shared::PAST, k + keys_length<MASKED>(job),
-                          stride, p.n - at, job.width);
+        fetch_past<WIDTH>(to + shared::PAST, k + length, stride, p.n - at,
+                          job.width);
         __pipeline_commit();
     };
     const uint32_t start = band.start(tile, MMA_CHUNK);
@@ -199,9 +200,9 @@ struct mma_past {
 
 /*
  * Processes 16 queries for a warp's 16 keys: computes the transposes of dS and
- * of the unscaled P', and adds to dV and dK.  ALL is true if a lane's keys are
- * met by all queries, not only by those in `seen`.  Queries outside the span are
- * rows of 0 with L = D = 0, which add nothing.
+ * of the unscaled P', and adds to dV and dK.  Unless ALL is true, a lane's keys
+ * meet only the queries in `seen`.  Queries outside the span are rows of 0 with
+ * L = D = 0, which add nothing.
  */
 template <int WIDTH, bool ALL, bool MASKED>
 static __device__ inline void

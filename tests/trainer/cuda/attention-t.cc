@@ -99,9 +99,9 @@ static void test_numbers(const rig &r)
 }
 
 /*
- * Masks and shared keys, without dropout.  Windows end within steps and on their
- * borders, and a window is shorter than a warp's rows, so that some rows do not
- * see the first step of their warp.
+ * Masks and shared keys, without dropout.  Some windows end within a step, some
+ * at its border, and some are shorter than a warp's rows, so that not all rows
+ * see a key of their warp's first step.
  */
 static void test_masks(const rig &r)
 {
@@ -277,6 +277,50 @@ static void test_poison(const rig &r, size_t width, masks m)
        m.kv_heads ? ", masks" : "", width);
 }
 
+/*
+ * Steps that are masked altogether are skipped: their NaN multiplied by 0 would
+ * be NaN.  The warps of rows 64 to 127 meet no step with NaN, and rows 83 to 108
+ * meet only these rows.
+ */
+static void test_skips(const rig &r)
+{
+    const problem p = problem_of(r, 2, 32, {200}, 0, {1, false, 20});
+    problem q = p;
+
+    for (size_t row = 0; row < 200; row = row == 31 ? 160 : row + 1) {
+        std::fill_n(&q.qkv[row * p.stride()], p.stride(), NAN);
+        std::fill_n(&q.d_out[row * p.hidden()], p.hidden(), NAN);
+    }
+    ok(same_rows(p, 83, compute(r, p), q, 83, compute(r, q), 26),
+       "%s: NaN in steps that no row meets changes no bit", r.name);
+}
+
+/* Kernels with masks have no dropout. */
+static void test_refused()
+{
+    for (bool backward : {false, true}) {
+        const rig r = open_rig(TR_FLOAT);
+        const vector<int32_t> cu = {0, 1}, zero(1);
+        tr_batch batch = batch_of(cu);
+        tr_results results;
+        const char *why = "";
+
+        batch.token = batch.type = batch.position = batch.place = zero.data();
+        tr_attend a = attend_of(r.ops->stage(r.d, &batch), 1, 8);
+        a.causal = true;
+        a.dropout = tr_dropout_at(0.1, 1);
+        if (backward)
+            r.ops->attention_backward(r.d, &a, NULL, NULL, NULL, NULL);
+        else
+            r.ops->attention_forward(r.d, &a, NULL, NULL);
+        const bool good = r.ops->finish(r.d, &results, &why);
+
+        ok(!good && strstr(why, "attention"),
+           "dropout of causal attention is refused: %s", why);
+        tr_device_close(r.d);
+    }
+}
+
 static void test_groups()
 {
     const vector<int32_t> cu = cu_of(
@@ -396,6 +440,47 @@ static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
                t_keys * asked);
 }
 
+/*
+ * Rows that the tiles of a head load, in chunks of 64, if a row meets those from
+ * `down` before it to `up` after it.
+ */
+static size_t rows_loaded(size_t n, size_t tile, size_t down, size_t up)
+{
+    size_t rows = 0;
+
+    for (size_t at = 0; at < n; at += tile) {
+        const size_t first = at > down ? (at - down) / 64 * 64 : 0;
+        const size_t end = std::min(n, at + tile + up);
+
+        rows += std::min(n, first + (end - first + 63) / 64 * 64) - first;
+    }
+    return rows;
+}
+
+/* A causal window of 70 rows on a span in chunks; two heads share keys. */
+static void test_masked_bytes(const rig &r, size_t n)
+{
+    const size_t tile = r.bf16 ? 64 : 128;
+    const problem p = problem_of(r, 2, r.bf16 ? 128 : 64, {(int32_t)n}, 0,
+                                 {1, true, 70});
+    const size_t row = p.width * r.d->value_size, heads = p.heads;
+    const size_t back = rows_loaded(n, tile, 69, 0);
+    const size_t ahead = rows_loaded(n, tile, 0, 69);
+    const size_t tiles = (n + tile - 1) / tile;
+    const size_t asked = r.bf16 ? 3 * tiles + ahead / 64 : tiles;
+
+    hostcuda_counts_reset();
+    compute(r, p, 163 << 10);
+    same_bytes(r, "forward", heads * (n + 2 * back) * row,
+               heads * n * (row + sizeof(real)), heads * asked);
+    same_bytes(r, "queries",
+               heads * ((3 * n + 2 * back) * row + 2 * n * sizeof(real)),
+               heads * n * (row + sizeof(real)), heads * asked);
+    same_bytes(r, "keys",
+               2 * n * row + 2 * heads * ahead * (row + sizeof(real)),
+               2 * n * row, heads * asked);
+}
+
 /* Checks bytes, if the kernels run so far were built with counters. */
 static void test_all_bytes(const rig &r)
 {
@@ -406,10 +491,12 @@ static void test_all_bytes(const rig &r)
     if (!r.bf16) {
         test_bytes(r, 200, 1, 1, 2);
         test_bytes(r, 700, 6, 6, 6);
+        test_masked_bytes(r, 600);
         return;
     }
     for (size_t n : {60, 128, 300})
         test_bytes(r, (int32_t)n, (n + 63) / 64, (n + 63) / 64, (n + 63) / 64);
+    test_masked_bytes(r, 300);
 }
 
 /* Shared memory is configured by a kernel's first launch only. */
@@ -440,6 +527,7 @@ static void test_all(tr_precision precision)
     test_dropout(r);
     test_alone(r, {});
     test_alone(r, {1, true, 50});
+    test_skips(r);
     for (size_t width : {16, 100}) {
         test_poison(r, width, {});
         test_poison(r, width, {1, false, 21});
@@ -459,6 +547,7 @@ int main(void)
     test_groups();
     test_shapes();
     test_sizes();
+    test_refused();
 #ifdef HOSTCUDA
     test_shared_memory();
 #endif

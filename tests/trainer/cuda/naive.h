@@ -12,7 +12,7 @@
 
 using std::vector;
 
-/* Masks, as in ops.h.  Without heads of keys: BERT's, which may have dropout. */
+/* Masks as in ops.h, without dropout.  If kv_heads is 0: none, but dropout. */
 struct masks {
     size_t kv_heads;
     bool causal;
