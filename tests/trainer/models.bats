@@ -133,8 +133,8 @@ the model needs [50, 12]" train --init=bad
         train --init=bad
     sed 's/"llama"/"qwen3", "num_key_value_heads": 2, "head_dim": 4/' \
         out/config.json >bad/config.json
-    refused 65 "bad: model.safetensors: tensor model.layers.0.self_attn.q_norm\
-.weight: " train --init=bad
+    refused 65 "bad: model.safetensors: tensor model.layers.0.self_attn.\
+q_norm.weight is missing" train --init=bad
 }
 
 @test "--eval is checked before the first step, and reports each source" {

@@ -23,8 +23,8 @@ void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
                              const real *y, int beta, real *sums);
 
 /*
- * The same over all heads, for rows of x that hold `heads` x columns numbers
- * and are `stride` apart.  The rows of y are adjacent; y NULL stands for 1.
+ * The same over all heads, for rows of x that begin with `heads` x columns
+ * numbers and are `stride` apart.  The rows of y are adjacent.
  */
 void tr_columns_sum_heads(size_t rows, size_t heads, size_t columns,
                           size_t stride, const real *x, const real *y,

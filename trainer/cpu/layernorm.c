@@ -274,9 +274,6 @@ void tr_cpu_head_norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
     (void)d;
     tr_columns_sum_heads(rows, heads, n, stride, to, hat, norm->adds,
                          norm->gain_gradient);
-    if (norm->bias_gradient)
-        tr_columns_sum_heads(rows, heads, n, stride, to, NULL, norm->adds,
-                             norm->bias_gradient);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < rows * heads; i++) {
         real *const head = to + i / heads * stride + i % heads * n;

@@ -41,7 +41,8 @@ embed_kernel(embed_in<value> in, norm_out<value> out)
                 x[k][j] += one[j];
         }
     }
-    norm_row<value, N, K>(out, row, dropout_of(in.dropout, in.site, row), x);
+    norm_row<value, N, K, true>(out, row,
+                                dropout_of(in.dropout, in.site, row), x);
 }
 
 template <typename value>
@@ -58,6 +59,8 @@ static void forward(tr_cuda *c, const tr_tables *tables,
         *dropout,
         site};
     const norm_out<value> out = norm_out_of<value>(norm, kept, y);
+    tr_cuda_takes(c, norm->bias && !norm->rms, "norm of the embedding");
+
     const bool wide = aligned(in.table[0], in.table[1], in.table[2], out.gain,
                               out.bias, out.hat, out.y);
 

@@ -2,9 +2,9 @@
  * linear.cu - a layer y = x W^T + b and its gradients, as matrix products.
  *
  * If cuBLASLt supports it, GELU by tanh or its derivative is fused into a
- * product; otherwise gelu.cu applies it.  columns.cu computes the gradients of biases:
- * cuBLASLt's epilogue for them runs as a separate kernel and is 15 % slower on
- * an H200.
+ * product; otherwise gelu.cu applies it.  columns.cu computes the gradients of
+ * biases: cuBLASLt's epilogue for them runs as a separate kernel and is 15 %
+ * slower on an H200.
  *
  * SPDX-License-Identifier: MIT
  */

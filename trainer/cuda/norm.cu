@@ -10,21 +10,27 @@
 #define BACK_BLOCKS 2048
 #define BACK_ROWS 16 /* minimum rows per block */
 
+/* Otherwise, ptxas spills some registers of wide rows to fit two blocks. */
+template <int K, bool BIASED> static constexpr int MIN_BLOCKS
+    = BIASED || K == 1 ? 0 : 1;
+
 template <typename value> struct norm_in {
     const value *x;
     const value *branch; /* NULL if x alone is the input */
-    const real *bias;    /* of the branch, or NULL */
-    value *sum;          /* receives the sum, unless NULL; may be x */
+    const real *bias;    /* of the branch; BIASED only */
+    value *sum;          /* receives x + branch, and is x; not BIASED */
     tr_dropout dropout;
     uint32_t site;
 };
 
 /* Grid: one row per block; block: see by_width(). */
-template <typename value, int N, int K>
-static __global__ void __launch_bounds__(ROW_THREADS)
+template <typename value, int N, int K, bool BIASED>
+static __global__ void __launch_bounds__(ROW_THREADS, MIN_BLOCKS<K, BIASED>)
 norm_kernel(norm_in<value> in, norm_out<value> out)
 {
-    const size_t row = blockIdx.x, at = row_at(out.rows, row, out.width);
+    const size_t row = blockIdx.x;
+    const size_t at = BIASED ? row * out.width
+                             : row_at(out.rows, row, out.width);
     const dropout_row dropout = dropout_of(in.dropout, in.site, row);
     real x[K][N] = {};
 
@@ -39,17 +45,19 @@ norm_kernel(norm_in<value> in, norm_out<value> out)
         if (!in.branch)
             continue;
         load<N>(in.branch + at + i, branch);
-        if (in.bias)
+        if (BIASED)
             load<N>(in.bias + i, bias);
         for (int j = 0; j < N; j++) {
             const real sum = branch[j] + bias[j];
 
-            x[k][j] += dropout.threshold ? drop(dropout, i + j, sum) : sum;
+            x[k][j] += BIASED && dropout.threshold
+                           ? drop(dropout, i + j, sum)
+                           : sum;
         }
-        if (in.sum)
+        if (!BIASED)
             store<N>(x[k], in.sum + at + i);
     }
-    norm_row<value, N, K>(out, row, dropout_row(), x);
+    norm_row<value, N, K, BIASED>(out, row, dropout_row(), x);
 }
 
 template <typename value>
@@ -60,11 +68,15 @@ static void forward(tr_cuda *c, size_t rows, const norm_in<value> &in,
                       && aligned(in.x, in.branch, in.bias, in.sum, out.gain,
                                  out.bias, out.hat, out.y);
 
+    tr_cuda_takes(c, out.bias ? !out.rms && out.rows.heads == 1 && !in.sum
+                              : !in.bias, "norm");
     by_width<value>(c, out.width, wide, [&](auto s, unsigned threads) {
-        using shape = decltype(s);
+        by_bias(out.bias != NULL, [&](auto biased) {
+            using shape = decltype(s);
 
-        launch(c, c->stream, "norm", dim3((unsigned)rows), threads, 0,
-               norm_kernel<value, shape::N, shape::K>, in, out);
+            launch(c, c->stream, "norm", dim3((unsigned)rows), threads, 0,
+                   norm_kernel<value, shape::N, shape::K, biased>, in, out);
+        });
     });
 }
 
@@ -117,15 +129,15 @@ static void add_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
  * `partial` receives the sums of dy * hat and, with a bias, of dy over a
  * block's rows.
  */
-template <typename value, int N, int K>
-static __global__ void __launch_bounds__(ROW_THREADS)
+template <typename value, int N, int K, bool BIASED>
+static __global__ void __launch_bounds__(ROW_THREADS, MIN_BLOCKS<K, BIASED>)
 norm_backward_kernel(norm_back<value> p, real *partial)
 {
-    const size_t sums_at = blockIdx.x * (size_t)p.width * (p.biased ? 2 : 1);
     real sum_gain[K][N] = {}, sum_bias[K][N] = {};
 
     for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
-        const size_t at = row_at(p.in, row, p.width), hat_at = row * p.width;
+        const size_t hat_at = row * p.width;
+        const size_t at = BIASED ? hat_at : row_at(p.in, row, p.width);
         const dropout_row before = dropout_of(p.before, p.site, row);
         const dropout_row after = dropout_of(p.dropout, p.site, row);
         const real inverse = p.inverse[row];
@@ -143,7 +155,7 @@ norm_backward_kernel(norm_back<value> p, real *partial)
             load<N>(p.hat + hat_at + i, hat[k]);
             load<N>(p.gain + i, gain);
             for (int j = 0; j < N; j++) {
-                if (before.threshold)
+                if (BIASED && before.threshold)
                     dy[k][j] = drop(before, i + j, dy[k][j]);
                 sum_gain[k][j] += dy[k][j] * hat[k][j];
                 sum_bias[k][j] += dy[k][j];
@@ -153,7 +165,7 @@ norm_backward_kernel(norm_back<value> p, real *partial)
             }
         }
         block_sums(sums);
-        sums[0] = p.rms ? 0 : sums[0] / (real)p.width;
+        sums[0] = BIASED || !p.rms ? sums[0] / (real)p.width : 0;
         sums[1] /= (real)p.width;
 #pragma unroll
         for (int k = 0; k < K; k++) {
@@ -162,29 +174,30 @@ norm_backward_kernel(norm_back<value> p, real *partial)
 
             if (i >= p.width)
                 break;
-            if (p.adds)
+            if (!BIASED && p.adds)
                 load<N>(p.dx + at + i, dx);
             for (int j = 0; j < N; j++)
                 dy[k][j] = dx[j]
                            + inverse * (dy[k][j] - sums[0]
                                         - hat[k][j] * sums[1]);
             store<N>(dy[k], p.dx + at + i);
-            if (!p.d_branch)
-                continue;
-            for (int j = 0; j < N; j++)
-                dy[k][j] = drop(after, i + j, dy[k][j]);
-            store<N>(dy[k], p.d_branch + at + i);
+            if (BIASED && p.d_branch) {
+                for (int j = 0; j < N; j++)
+                    dy[k][j] = drop(after, i + j, dy[k][j]);
+                store<N>(dy[k], p.d_branch + at + i);
+            }
         }
     }
+    partial += blockIdx.x * (size_t)p.width * (BIASED ? 2 : 1);
 #pragma unroll
     for (int k = 0; k < K; k++) {
         const unsigned i = column_of<N>(k);
 
         if (i >= p.width)
             break;
-        store<N>(sum_gain[k], partial + sums_at + i);
-        if (p.biased)
-            store<N>(sum_bias[k], partial + sums_at + p.width + i);
+        store<N>(sum_gain[k], partial + i);
+        if (BIASED)
+            store<N>(sum_bias[k], partial + p.width + i);
     }
 }
 
@@ -194,20 +207,27 @@ void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
 {
     const unsigned most = blocks_of(back.rows, BACK_ROWS);
     const unsigned blocks = most < BACK_BLOCKS ? most : BACK_BLOCKS;
+    const bool has_bias = norm->bias_gradient != NULL;
     real *const partial = (real *)tr_cuda_scratch(
-        c, (back.biased ? 2 : 1) * blocks * norm->width * sizeof(real));
+        c, (has_bias ? 2 : 1) * blocks * norm->width * sizeof(real));
     const bool wide = back.in.stride % WIDE<value> == 0
                       && aligned(back.gain, back.hat, back.dy, back.dx,
                                  back.d_branch);
 
+    tr_cuda_takes(c,
+                  has_bias ? !back.rms && back.in.heads == 1 && !back.adds
+                           : !back.before.threshold && !back.d_branch,
+                  "norm backward");
     if (partial == NULL)
         return;
     by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
-        using shape = decltype(s);
+        by_bias(has_bias, [&](auto biased) {
+            using shape = decltype(s);
 
-        launch(c, c->stream, "norm backward", dim3(blocks), threads, 0,
-               norm_backward_kernel<value, shape::N, shape::K>, back,
-               partial);
+            launch(c, c->stream, "norm backward", dim3(blocks), threads, 0,
+                   norm_backward_kernel<value, shape::N, shape::K, biased>,
+                   back, partial);
+        });
     });
     tr_columns_sum_partials(c, blocks, norm->width, partial, norm->adds,
                             norm->gain_gradient, norm->bias_gradient);

@@ -4,10 +4,17 @@
  * Each thread holds K bunches of N columns in registers, so a row is read from
  * memory only once.  A bunch is 16 bytes, or one number.
  *
+ * There are two variants of each kernel, because one with the options of all
+ * models would spill registers.  BIASED kernels are BERT's: layer norms with a
+ * bias, of whole rows, with dropout.  The others have no bias and no dropout,
+ * but can be RMS norms, norms of heads, and add to the residual stream.
+ *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TR_CUDA_NORM_ROW_H
 #define TR_CUDA_NORM_ROW_H
+
+#include <type_traits>
 
 #include "cuda/kernel.h"
 
@@ -47,24 +54,24 @@ template <typename value> struct norm_out {
     real epsilon;
     bool rms;
     const real *gain;
-    const real *bias; /* NULL: none */
+    const real *bias; /* NULL if not BIASED */
     value *hat;
     real *inverse;
     value *y;
 };
 
 /* Replaces x by the normalised row; y = dropout(x * gain + bias). */
-template <typename value, int N, int K>
+template <typename value, int N, int K, bool BIASED>
 static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
                                        const dropout_row &dropout,
                                        real (&x)[K][N])
 {
     const size_t at = row * out.width;
-    const size_t y_at = row_at(out.rows, row, out.width);
+    const size_t y_at = BIASED ? at : row_at(out.rows, row, out.width);
     real sum[1] = {0};
     real mean = 0, inverse;
 
-    if (!out.rms) {
+    if (BIASED || !out.rms) {
 #pragma unroll
         for (int k = 0; k < K; k++)
             for (int j = 0; j < N; j++)
@@ -91,12 +98,12 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
         if (i >= out.width)
             break;
         load<N>(out.gain + i, gain);
-        if (out.bias)
+        if (BIASED)
             load<N>(out.bias + i, y);
         for (int j = 0; j < N; j++) {
             x[k][j] = (x[k][j] - mean) * inverse;
             y[j] += x[k][j] * gain[j];
-            if (dropout.threshold)
+            if (BIASED && dropout.threshold)
                 y[j] = drop(dropout, i + j, y[j]);
         }
         store<N>(x[k], out.hat + at + i);
@@ -148,13 +155,21 @@ static void by_width(tr_cuda *c, size_t width, bool wide, F f)
           threads_of(blocks_of(width, ROW_COLUMNS), ROW_THREADS));
 }
 
+/* Calls f(std::true_type()) or f(std::false_type()). */
+template <typename F> static void by_bias(bool biased, F f)
+{
+    if (biased)
+        f(std::true_type());
+    else
+        f(std::false_type());
+}
+
 /* Arguments of backward; dx may be dy, unless `adds` is set. */
 template <typename value> struct norm_back {
     size_t rows;
     unsigned width;
     norm_rows in; /* rows of dy and dx */
     bool rms;
-    bool biased; /* the norm has a bias */
     const real *gain;
     const value *hat;
     const real *inverse;
@@ -179,7 +194,6 @@ static norm_back<value> norm_back_of(const tr_norm *norm, size_t rows,
     back.width = (unsigned)norm->width;
     back.in = {1, norm->width};
     back.rms = norm->rms;
-    back.biased = norm->bias_gradient != NULL;
     back.gain = norm->gain;
     back.hat = (const value *)kept->hat;
     back.inverse = kept->inverse;

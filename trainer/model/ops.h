@@ -285,7 +285,8 @@ typedef struct tr_ops {
                           void *dx, void *d_branch);
 
     /* sum = x + branch and y = norm(sum); sum may be x.  Without a branch, sum
-     * is x, and only y is computed. */
+     * is x, and only y is computed.  On a GPU, these and RMS norms must have no
+     * bias. */
     void (*add_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
                              const void *branch, const void *x, void *sum,
                              const tr_norm_kept *kept, void *y);
@@ -297,14 +298,14 @@ typedef struct tr_ops {
 
     /*
      * Norms `heads` heads of norm->width values in place, side by side at the
-     * start of rows that are `stride` values apart.  `kept` has a row for each
-     * head of each row.
+     * start of rows that are `stride` values apart.  The norm has no bias;
+     * `kept` has a row for each head of each row.
      */
     void (*head_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,
                               size_t heads, size_t stride,
                               const tr_norm_kept *kept, void *x);
     /* Replaces the gradient of such norms' output by that of their input, and
-     * computes the gradient of gain, which all heads share; likewise of bias. */
+     * computes the gradient of gain, which all heads share. */
     void (*head_norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
                                size_t heads, size_t stride,
                                const tr_norm_kept *kept, void *dx);

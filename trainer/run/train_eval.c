@@ -3,8 +3,8 @@
  *
  * The packs are read from the start each time, in batches of the size of a
  * step or of a micro-batch.  Each rank evaluates its share, as in training.
- * Masks depend on the seed and on the sequences, so all evaluations see the same
- * masks.
+ * Masks depend on the seed and on the sequences, so all evaluations see the
+ * same masks.
  *
  * SPDX-License-Identifier: MIT
  */

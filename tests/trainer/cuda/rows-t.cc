@@ -50,13 +50,11 @@ struct norm_rig {
     {
     }
 
-    /* Makes it another norm, with an epsilon that matters. */
-    void become(bool rms, bool biased)
+    /* Makes it a norm without bias, with an epsilon that matters. */
+    void become(bool rms)
     {
         norm.rms = rms;
         norm.epsilon = 0.1;
-        if (biased)
-            return;
         norm.bias = norm.bias_gradient = NULL;
         biases.assign(biases.size(), 0);
     }
@@ -203,21 +201,19 @@ static bool is_add_norm_backward(const rig &r, norm_rig *n, size_t rows)
     const numbers inverse = draw(r, REALS, rows, 10);
     const numbers before = draw(r, VALUES, rows * width, 11);
     const array d(r, VALUES, dy), dx(r, VALUES, before);
-    const bool biased = n->norm.bias != NULL;
     numbers d_gain(width), d_bias(width), right;
     bool good;
 
     n->hat.set(hat);
     n->inverse.set(inverse);
     right = norm_back_rows(*n, rows, hat, inverse, dy, &d_gain, &d_bias);
-    if (!biased)
-        d_bias = n->d_bias.back(); /* not written */
+    d_bias = n->d_bias.back(); /* not written */
     for (size_t i = 0; i < right.size(); i++)
         right[i] += before[i];
     r.ops->add_norm_backward(r.d, &n->norm, rows, &n->kept, d, dx);
     good = same(dx.back(), right, 2 * r.near)
            && same(n->d_gain.back(), d_gain, 1e-5)
-           && same(n->d_bias.back(), d_bias, biased ? 1e-5 : 0);
+           && same(n->d_bias.back(), d_bias, 0);
     for (size_t i = 0; i < right.size(); i++)
         right[i] -= before[i];
     n->d_gain.set(draw(r, REALS, width, 3));
@@ -229,7 +225,7 @@ static bool is_add_norm_backward(const rig &r, norm_rig *n, size_t rows)
 
 /* Heads of part of a row, normalised in place, and their gradients. */
 static void test_head_norm(const rig &r, size_t rows, size_t heads, size_t all,
-                           size_t width, bool biased)
+                           size_t width)
 {
     const size_t stride = all * width, part = heads * width;
     const numbers x = draw(r, VALUES, rows * part, 5);
@@ -240,32 +236,28 @@ static void test_head_norm(const rig &r, size_t rows, size_t heads, size_t all,
     numbers hat, right, d_gain(width), d_bias(width);
     bool good;
 
-    n.become(true, biased);
+    n.become(true);
     norm_rows(n, rows * heads, x, tr_dropout_at(0, 77), &hat, &right);
     r.ops->head_norm_forward(r.d, &n.norm, rows, heads, stride, &n.kept, to);
     good = rounded(r, narrow(to.back(), part, stride), right)
            && rounded(r, n.hat.back(), hat);
     right = norm_back_rows(n, rows * heads, n.hat.back(), n.inverse.back(), dy,
                            &d_gain, &d_bias);
-    if (!biased)
-        d_bias = n.d_bias.back(); /* not written */
     r.ops->head_norm_backward(r.d, &n.norm, rows, heads, stride, &n.kept, d);
     good = same(narrow(d.back(), part, stride), right, 2 * r.near)
-           && same(n.d_gain.back(), d_gain, 1e-5)
-           && same(n.d_bias.back(), d_bias, 1e-5) && good;
+           && same(n.d_gain.back(), d_gain, 1e-5) && good;
     ok(good, "%s: norms of %zu x %zu of %zu heads of %zu", r.name, rows, heads,
        all, width);
 }
 
 static void test_add_norm(const rig &r, size_t rows, size_t width)
 {
-    for (int kind = 0; kind < 4; kind++) {
+    for (bool rms : {false, true}) {
         norm_rig n(r, rows, width);
 
-        n.become(kind & 1, kind & 2);
-        ok(is_add_norm(r, n, rows), "%s: %s%s added, %zu x %zu", r.name,
-           kind & 1 ? "RMS norm" : "norm", kind & 2 ? "" : " without bias",
-           rows, width);
+        n.become(rms);
+        ok(is_add_norm(r, n, rows), "%s: %s of a stream, %zu x %zu", r.name,
+           rms ? "RMS norm" : "norm", rows, width);
         ok(is_add_norm_backward(r, &n, rows),
            "%s: its gradients", r.name);
     }
@@ -607,10 +599,10 @@ static void test_all(tr_precision precision, bool quick)
         test_activations(r, n);
         test_tanh(r, n);
     }
-    test_head_norm(r, 0, 2, 3, 8, false);
-    test_head_norm(r, 7, 3, 5, 6, true);
-    test_head_norm(r, 50, 12, 20, 64, false);
-    test_head_norm(r, 3, 3, 3, 300, false);
+    test_head_norm(r, 0, 2, 3, 8);
+    test_head_norm(r, 7, 3, 5, 6);
+    test_head_norm(r, 50, 12, 20, 64);
+    test_head_norm(r, 3, 3, 3, 300);
     test_rotary(r, 0, 2, 2, 8);
     test_rotary(r, 1, 1, 1, 2);
     test_rotary(r, 7, 3, 5, 6);
@@ -652,6 +644,38 @@ template <typename F> static bool is_refused(F f)
 
 static void test_refused(void)
 {
+    ok(is_refused([](const rig &r) {
+           norm_rig n(r, 1, 8);
+           const array x(r, VALUES, numbers(8));
+
+           n.norm.rms = true;
+           r.ops->norm_forward(r.d, &n.norm, 1, x, &n.kept, x);
+       }),
+       "an RMS norm with bias is refused");
+    ok(is_refused([](const rig &r) {
+           norm_rig n(r, 1, 8);
+           const array x(r, VALUES, numbers(8));
+
+           r.ops->add_norm_forward(r.d, &n.norm, 1, x, x, &n.kept, x);
+       }),
+       "a stream's norm with bias is refused");
+    ok(is_refused([](const rig &r) {
+           norm_rig n(r, 1, 8);
+           const array x(r, VALUES, numbers(8)), y(r, VALUES, numbers(8));
+
+           r.ops->add_norm_backward(r.d, &n.norm, 1, &n.kept, x, y);
+       }),
+       "and so are its gradients");
+    ok(is_refused([](const rig &r) {
+           norm_rig n(r, 1, 8);
+           const array x(r, VALUES, numbers(8)), at(r, INDEX, numbers(1));
+           const tr_dropout dropout = dropout_by(0.1, at);
+
+           n.become(false);
+           r.ops->norm_backward(r.d, &n.norm, 1, &n.kept, x, &dropout, SITE, x,
+                                x);
+       }),
+       "dropout after a norm without bias is refused");
     ok(is_refused([](const rig &r) {
            const array x(r, VALUES, numbers(514)), at(r, INDEX, numbers(1));
            const array frequency(r, REALS, numbers(257));
