@@ -59,6 +59,40 @@ same() {
     run -1 "$built/parity" x.pks unpadded 0.1 10 1e-9
 }
 
+# config NAME MEMBERS: the folder NAME, with the config.json of a small model.
+config() {
+    mkdir "$1"
+    echo '{"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "intermediate_size": 40,
+        "max_position_embeddings": 64, "rope_theta": 1e4,' "$2}" \
+        >"$1/config.json"
+}
+
+# bats test_tags=gpu
+@test "Llama, Qwen3 and ModernBERT learn as on the CPU, also in parts" {
+    config llama '"model_type": "llama", "num_key_value_heads": 2'
+    config qwen3 '"model_type": "qwen3", "num_key_value_heads": 1,
+        "head_dim": 8'
+    config modernbert '"model_type": "modernbert", "local_attention": 8,
+        "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3,
+        "cls_token_id": 2, "sep_token_id": 3'
+    text | grep . | tokcat -q --from=ids --vocab=60 --pad-id=0 --mask-id=4 |
+        packstream -q -L 32 -d 4 -w 4 -o ids.pks
+    small=(--packs=5 --epochs=100 --stats=json --report=1 --steps=6)
+    for model in llama qwen3 modernbert; do
+        train --config="$model" ids.pks >cpu
+        gpu --config="$model" ids.pks >all
+        gpu --config="$model" --graphs=on --rows=padded ids.pks >graphs
+        gpu --config="$model" --micro-batch=2 --recompute ids.pks >parts
+        same 1e-4 cpu all graphs parts
+        bf16 --config="$model" ids.pks >half
+        same 2e-2 cpu half
+        run -1 same 1e-5 cpu half
+    done
+    refused 64 "--attention=cudnn is for BERT" \
+        bf16 --config=llama --attention=cudnn ids.pks
+}
+
 # bats test_tags=gpu
 @test "a checkpoint moves from one device to the other and back" {
     train --steps=15 x.pks >all

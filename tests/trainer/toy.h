@@ -66,12 +66,6 @@ tr_config toy_config(uint32_t vocab_size, uint32_t positions);
 tr_config toy_config_of(tr_family family);
 #define TOY_FAMILIES 3
 
-/* False if the device lacks the family's operations. */
-static inline bool toy_has(tr_family family)
-{
-    return family == TR_BERT || toy_device()->prenorm;
-}
-
 /* A model with large random weights, biases and gains. */
 tr_model *toy_model(const tr_config *config, uint64_t seed);
 

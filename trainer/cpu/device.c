@@ -152,7 +152,6 @@ tr_device *tr_cpu_open(void)
     c->device = (tr_device){
         .ops = &ops,
         .value_size = sizeof(real),
-        .on_host = true,
-        .prenorm = true};
+        .on_host = true};
     return &c->device;
 }

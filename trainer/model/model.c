@@ -23,8 +23,7 @@ tr_model *tr_model_open(tr_device *device, const tr_config *config,
     model->family = config->family == TR_BERT ? &tr_bert_family
                                               : &tr_prenorm_family;
     model->block.device = device;
-    if ((config->family != TR_BERT && !device->prenorm)
-        || !model->family->list(&model->params, config)
+    if (!model->family->list(&model->params, config)
         || !tr_params_alloc(&model->params, device)
         || !(model->kept = model->family->open(device, config))) {
         tr_model_free(model);

@@ -28,9 +28,8 @@ typedef struct tr_model tr_model;
 /*
  * Creates a model.  Weights are drawn from a normal distribution with standard
  * deviation 0.02, truncated at two deviations; biases are 0, gains 1.  The
- * weights depend on the seed alone.  Returns NULL if out of memory, if the
- * config is invalid, or if the device lacks its operations.  The device must
- * outlive the model.
+ * weights depend on the seed alone.  Returns NULL if out of memory or if the
+ * config is invalid.  The device must outlive the model.
  */
 tr_model *tr_model_open(tr_device *device, const tr_config *config,
                         uint64_t seed);

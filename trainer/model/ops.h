@@ -61,12 +61,11 @@ typedef struct tr_norm {
     size_t width;
     double epsilon; /* added to the variance, or to the mean square */
     bool rms;
-    bool adds; /* backward adds to the gradients of gain and bias instead of
-                * setting them */
     const real *gain;
     const real *bias;
     real *gain_gradient;
     real *bias_gradient;
+    bool adds; /* backward adds to the gradients instead of setting them */
 } tr_norm;
 
 /* Values that a forward norm keeps for norm_backward. */
@@ -421,9 +420,6 @@ struct tr_device {
     bool on_host;
     /* True if other ranks' devices would wait forever if this device failed. */
     bool is_waited_for;
-    /* True if the operations and options that only pre-norm models use are
-     * implemented; without, a device may lack them or fail. */
-    bool prenorm;
     /* Set if each rank updates a part of the weights; NULL: all of them. */
     const tr_shards *shards;
 };

@@ -93,7 +93,8 @@ static const char *describe_bert(conf *c)
 /* Width of a head. */
 static uint32_t width_of(const conf *c)
 {
-    return c->model.hidden / c->model.heads;
+    return c->model.family == TR_BERT ? c->model.hidden / c->model.heads
+                                      : c->model.head_width;
 }
 
 /* Returns why cuDNN cannot compute attention, or NULL if it can. */
@@ -103,6 +104,8 @@ static const char *check_cudnn(const conf *c)
         return "--attention=cudnn needs --device=cuda";
     if (c->precision != TR_BF16)
         return "--attention=cudnn needs --precision=bf16";
+    if (c->model.family != TR_BERT)
+        return "--attention=cudnn is for BERT";
     if (c->graphs == TR_GRAPHS)
         return "--attention=cudnn excludes --graphs=on";
     if (width_of(c) % TR_CUDNN_HEAD != 0)
@@ -133,7 +136,7 @@ static void choose_attention(conf *c)
     const char *const why = avoid_cudnn(c);
 
     c->attention = why == NULL ? TR_CUDNN : TR_VARLEN;
-    if (c->device == CONF_CUDA)
+    if (c->device == CONF_CUDA && c->model.family == TR_BERT)
         c->attention_why = why != NULL
                                ? why
                                : "fastest; --attention=varlen is "
@@ -152,8 +155,6 @@ static const char *check_device(conf *c)
     if (!cuda)
         return c->precision == TR_FLOAT
                    ? NULL : "--device=cpu supports --precision=float only";
-    if (c->model.family != TR_BERT)
-        return "--device=cuda trains only BERT so far";
     if (c->attention == TR_DENSE)
         return "--device=cuda does not support --attention=dense";
     if (c->model.hidden > TR_CUDA_HIDDEN_MAX)

@@ -47,7 +47,7 @@ static void test_kernels(const rig &r)
         inverse(r, REALS, ROWS), gain(r, REALS, numbers(WIDTH)),
         bias(r, REALS, numbers(WIDTH)), loss(r, DOUBLES, ROWS),
         label(r, INDEX, numbers(ROWS)), weight(r, REALS, numbers(ROWS));
-    const tr_norm norm = {WIDTH, 1e-12, false, v, v, gain, bias};
+    const tr_norm norm = {WIDTH, 1e-12, false, v, v, gain, bias, false};
     const tr_norm_kept kept = {hat.p, inverse};
     const array w(r, REALS, numbers(WIDTH * WIDTH + WIDTH));
     const tr_linear up = {WIDTH, WIDTH, WIDTH, w, (real *)w + WIDTH * WIDTH,

@@ -231,7 +231,7 @@ static void close_pupil(pupil *p)
 static bool ask(pupil *p, char name)
 {
     const uint64_t seed = tr_counter_rng(7, (uint64_t)p->steps);
-    const tr_step how = {TR_VARLEN, true, seed, p->rows};
+    const tr_step how = {TR_VARLEN, true, seed, p->rows, 0, false};
     const double rate = 0.01 / (1 + p->steps % 3);
 
     if (!tr_model_forward(p->model, fill(p->store, name, seed), &how))
@@ -444,7 +444,7 @@ static void test_shapes(uint32_t shapes, uint64_t graphs)
 static void test_other(void)
 {
     pupil p = open_pupil(TR_FLOAT, TR_PADDED, TR_GRAPHS);
-    const tr_step how = {TR_VARLEN, true, 1, TR_PADDED};
+    const tr_step how = {TR_VARLEN, true, 1, TR_PADDED, 0, false};
     bool good = learn(&p, "aaaa") && p.results.graphs == 2;
 
     good = tr_model_forward(p.model, fill(p.store, 'a', 1), &how) && good;

@@ -96,7 +96,7 @@ static void close_pupil(pupil *p)
 
 static void learn(pupil *p, const tr_batch *batch, uint64_t seed)
 {
-    const tr_step how = {TR_VARLEN, true, seed, p->rows};
+    const tr_step how = {TR_VARLEN, true, seed, p->rows, 0, false};
     const char *why = NULL;
 
     need(tr_model_forward(p->model, batch, &how), "no memory for a batch");

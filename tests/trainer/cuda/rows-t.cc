@@ -45,7 +45,7 @@ struct norm_rig {
           d_bias(r, REALS, draw(r, REALS, width, 4)),
           hat(r, VALUES, rows * width), inverse(r, REALS, rows),
           gains(gain.back()), biases(bias.back()),
-          norm{width, 1e-12, false, gain, bias, d_gain, d_bias},
+          norm{width, 1e-12, false, gain, bias, d_gain, d_bias, false},
           kept{hat.p, inverse}
     {
     }
@@ -656,7 +656,7 @@ static void test_refused(void)
            norm_rig n(r, 1, 8);
            const array x(r, VALUES, numbers(8));
 
-           r.ops->add_norm_forward(r.d, &n.norm, 1, x, x, &n.kept, x);
+           r.ops->add_norm_forward(r.d, &n.norm, 1, x, x, x, &n.kept, x);
        }),
        "a stream's norm with bias is refused");
     ok(is_refused([](const rig &r) {

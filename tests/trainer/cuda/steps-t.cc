@@ -141,7 +141,7 @@ struct norm_arrays {
           y(r, VALUES, MOST_ROWS * WIDTH), hat(r, VALUES, MOST_ROWS * WIDTH),
           inverse(r, REALS, MOST_ROWS), dx(r, VALUES, MOST_ROWS * WIDTH),
           d_branch(r, VALUES, MOST_ROWS * WIDTH),
-          norm{WIDTH, 1e-12, false, vector, vector, d_gain, d_bias},
+          norm{WIDTH, 1e-12, false, vector, vector, d_gain, d_bias, false},
           kept{hat.p, inverse}
     {
     }
