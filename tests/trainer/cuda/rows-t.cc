@@ -420,10 +420,12 @@ static void test_lookup(const rig &r, size_t rows, size_t width)
                                                     18);
     const array y(r, VALUES, rows * width), d(r, VALUES, dy);
     const embed_rows b(rows);
+    embed_rows other(rows);
     const tr_batch *staged = r.ops->stage(r.d, &b.batch);
     numbers right(rows * width), after = gradients.back();
     bool good;
 
+    std::reverse(other.word.begin(), other.word.end());
     for (size_t i = 0; i < right.size(); i++) {
         const size_t at = (size_t)b.word[i / width] * width + i % width;
 
@@ -433,6 +435,9 @@ static void test_lookup(const rig &r, size_t rows, size_t width)
     r.ops->weights_written(r.d, weights, weights.n);
     r.ops->lookup_forward(r.d, rows, width, staged->token, weights, y);
     good = same(y.back(), right, 0);
+    /* Where the batch goes next, there is another. */
+    r.ops->stage(r.d, &other.batch);
+    r.ops->stage(r.d, &other.batch);
     staged = r.ops->stage(r.d, &b.batch);
     r.ops->lookup_backward(r.d, rows, width, staged->token, d, gradients);
     good = same(gradients.back(), after, 1e-5) && good;
