@@ -24,6 +24,9 @@ and all T (512) tokens of a row as keys.
 
 --ablate instead compares pairs of runs of packtrain, with and without an
 optimisation, and prints its gain next to the figures of Zeng et al. (2022).
+For optimisations that packtrain always uses, it compares a step's milliseconds
+in their operations (tests/trainer/cuda/ablations-t.cu, always of BERT-large),
+and the gain is the difference over the time of a step.
 --kernels lists the kernels of a step on packs, averaged over all STEPS.
 
 tests/device.sh runs it on a machine with a GPU.  --device=cpu with --model=toy
@@ -40,6 +43,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import bert
 import kernels
@@ -125,10 +129,13 @@ ABLATIONS = (
     ("CUDA graphs", ("packed", ["--graphs=on"]), ("packed", []), ""),
     ("bfloat16, not tf32", ("packed", []), ("packed", ["--precision=tf32"]),
      ""))
-NO_SWITCH = (("grouping, streams", "no switch", "3.6 %"),
-             ("exchange overlapped", "needs several GPUs", "2.8 %"),
-             ("kernel fusion", "no switch", "8.9 %"),
-             ("LAMB and embedding", "no switch", "11.3 %"))
+# Names in ablations-t.
+PARTS = {"grouping": ("grouping of spans", "3.6 %, with streams"),
+         "streams": ("streams of groups", ""),
+         "gelu": ("GELU in products", "8.9 %, with norms"),
+         "norm": ("dropout, sum in norms", ""),
+         "lamb": ("LAMB in few kernels", "11.3 %, with embedding"),
+         "embedding": ("embedding by segments", "")}
 
 
 def by_bert_train(stream, how, options):
@@ -140,7 +147,8 @@ def by_bert_train(stream, how, options):
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,
         "--intermediate=%d" % m.intermediate, "--vocab=%d" % m.vocab,
-        "--attention=varlen", *how, stream], capture_output=True, text=True, check=False)
+        "--attention=varlen", *how, stream], capture_output=True, text=True,
+        check=False)
     if done.returncode != 0:
         raise Failed(done.stderr or "exit status %d" % done.returncode)
     told = json.loads(done.stdout.splitlines()[1])
@@ -228,6 +236,31 @@ def table(streams, options):
     return head(options) + measure.table(rows) + NOTES, skipped
 
 
+def parts(speeds, packs, options):
+    """Rows for optimisations that ablations-t measures, in a step on packs."""
+    program = os.path.join(options.build, "tests/trainer/cuda/ablations-t"
+                           + (".gpu" if options.device == "cuda" else ""))
+    why = ("no time of a step" if not speeds
+           else program + " is not built" if not os.access(program, os.X_OK)
+           else "only BERT-large's are measured" if options.model == "base"
+           else None)
+    if why:
+        return [["parts of a step: skipped: " + why]]
+    lengths = [str(n) for pack in packs for n in pack["seq_lengths"]]
+    with tempfile.NamedTemporaryFile("w", suffix=".lengths") as file:
+        file.write("\n".join(lengths))
+        file.flush()
+        told = measure.output_of([program, file.name]).splitlines()
+    step = 1000 * sum(map(int, lengths)) / measure.quartiles(speeds)[1]
+    rows = []
+    for line in map(json.loads, (line for line in told if line[:1] == "{")):
+        what, paper = PARTS[line["ablation"]]
+        times = line["with_ms"], line["without_ms"]
+        rows.append([what, *("%.2f ms" % ms for ms in times), "%.1f %%" % (
+            100 * (times[1] - times[0]) / step), "", paper])
+    return rows
+
+
 def ablations(streams, options):
     runs = {" ".join((kind, *how)): (kind, how)
             for _, *pair, _ in ABLATIONS for kind, how in pair}
@@ -244,7 +277,10 @@ def ablations(streams, options):
         rows.append([what, *("%.0f" % measure.quartiles(each)[1]
                              for each in found), "%.1f %%" % gain,
                      "%.1f-%.1f" % tuple(ends), paper])
-    rows += [[what, why, "", "", "", paper] for what, why, paper in NO_SWITCH]
+    rows += parts(speeds.get("packed"), rows_of(streams["packed"],
+                                                options.packs), options)
+    rows.append(["exchange overlapped: skipped: needs several GPUs; 2.8 % in "
+                 "the paper"])
     return head(options) + measure.table(rows), skipped
 
 
