@@ -53,6 +53,56 @@ one_message() {
     same_curve one some
 }
 
+# masked_packs [DOCUMENTS]: packs with a loss mask.
+masked_packs() {
+    # shellcheck disable=SC2119,SC2120 # an optional argument
+    text "$@" | grep . | awk '{
+        mask = $0
+        gsub(/[0-9]+/, 1, mask)
+        sub(/^1 1/, "0 0", mask)
+        gsub(/ /, ", ")
+        gsub(/ /, ", ", mask)
+        printf "{\"input_ids\": [%s], \"loss_mask\": [%s]}\n", $0, mask
+    }' | tokcat -q --from=jsonl --vocab=60 --pad-id=0 \
+        --channel=loss_mask:u8 | packstream -q -L 32
+}
+
+llama() {
+    mkdir llama
+    echo '{"model_type": "llama", "vocab_size": 60, "hidden_size": 16,
+        "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 24,
+        "rope_theta": 1e4}' >llama/config.json
+    small=(packtrain --config=llama --stats=json --report=1)
+}
+
+@test "a Llama learns the same from shards, with its loss mask" {
+    llama
+    masked_packs >l.pks
+    train --packs=12 --eval=l.pks l.pks >all
+    grep -v eval all >one
+    packdeal -n 3 -b 4 -o 'l.%d.pks' l.pks
+    ranks 3 "${small[@]}" --packs=12 --eval=l.pks 'l.%d.pks' >shards
+    grep -v eval shards >some
+    same_curve one some
+    loss=$(sed -n 's/.*"eval_loss": \([0-9.]\{6\}\).*/\1/p' all)
+    [ "$loss" = "$(sed -n 's/.*"eval_loss": \([0-9.]\{6\}\).*/\1/p' shards)" ]
+    # The loss mask has less to learn than all tokens.
+    targets=$(sed -n 's/.*"eval_targets": \([0-9]*\).*/\1/p' all)
+    [ "$targets" -lt "$(sed -n 's/.*"tokens": \([0-9]*\).*/\1/p' one |
+        awk '{ n += $1 } END { print int(n * 0.9) }')" ]
+    # Shards that differ, exchanged between the ranks.
+    cp l.pks u.0.pks
+    masked_packs 20 >u.1.pks
+    masked_packs 90 >u.2.pks
+    ranks 3 "${small[@]}" --packs=9 --save=whole 'u.%d.pks' >one
+    ranks 3 "${small[@]}" --packs=9 --save=part --steps=4 'u.%d.pks' >first
+    ranks 3 "${small[@]}" --packs=9 --save=part --resume 'u.%d.pks' >second
+    cat first second >some
+    same_curve one some
+    cmp whole part
+}
+
 @test "a stream read by the first rank trains like a single process" {
     train --packs=10 --epochs=1 --dropout=0.3 x.pks >one
     ranks 3 "${small[@]}" --packs=10 --dropout=0.3 <x.pks >some
