@@ -75,11 +75,43 @@ static void test_kernels(const rig &r)
     check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));
 }
 
+/* Those of models with norms before their blocks. */
+static void test_prenorm(const rig &r)
+{
+    const size_t n = ROWS * WIDTH, h = n * r.d->value_size;
+    const size_t vector = WIDTH * sizeof(real), column = ROWS * sizeof(real);
+    const array x(r, VALUES, draw(r, VALUES, n, 1)),
+        b(r, VALUES, draw(r, VALUES, n, 2)), hat(r, VALUES, n),
+        y(r, VALUES, n), u(r, VALUES, draw(r, VALUES, 2 * n, 3)),
+        du(r, VALUES, 2 * n), v(r, REALS, draw(r, REALS, WIDTH, 3)),
+        inverse(r, REALS, ROWS), gain(r, REALS, WIDTH),
+        position(r, INDEX, numbers(ROWS));
+    const tr_norm norm = {WIDTH, 1e-6, true, v, NULL, gain, NULL};
+    const tr_norm_kept kept = {hat.p, inverse};
+    const tr_rotary rotary = {WIDTH / 2 / 64, 64, WIDTH, v};
+
+    hostcuda_counts_reset();
+    r.ops->add_norm_forward(r.d, &norm, ROWS, b, x, &kept, y);
+    check(r, "norm_kernel", 2 * h + vector, ROWS * vector, 3 * h + column);
+    r.ops->add_norm_backward(r.d, &norm, ROWS, &kept, y, x);
+    check(r, "norm_backward_kernel", 3 * h + vector + column,
+          ROWS * vector + 512 * column, h + 5 * vector);
+    r.ops->gate_forward(r.d, TR_SILU, ROWS, WIDTH, u, y);
+    check(r, "gate_kernel", 2 * h, 0, h);
+    r.ops->gate_backward(r.d, TR_SILU, ROWS, WIDTH, u, y, du);
+    check(r, "gate_backward_kernel", 3 * h, 0, 2 * h);
+    r.ops->rotate(r.d, &rotary, ROWS, position, false, x);
+    check(r, "rotate_kernel",
+          h / 2 + 32 * sizeof(real) + ROWS * sizeof(int32_t),
+          ROWS * 32 * (sizeof(real) + sizeof(int32_t)), h / 2);
+}
+
 static void test_all(tr_precision precision)
 {
     const rig r = open_rig(precision);
 
     test_kernels(r);
+    test_prenorm(r);
     tr_device_close(r.d);
 }
 

@@ -96,7 +96,7 @@ static inline void test_rotary(const rig &r, size_t rows, size_t heads,
     for (size_t t = 0; t < rows * heads * pairs; t++) {
         const size_t row = t / pairs / heads, i = t % pairs;
         const size_t at = row * stride + t / pairs % heads * width + i;
-        const double angle = (real)((real)place[row] * (real)per[i]);
+        const double angle = (double)((real)place[row] * (real)per[i]);
 
         right[at] = before[at] * cos(angle) - before[at + pairs] * sin(angle);
         right[at + pairs]
