@@ -179,8 +179,11 @@ python3_is() {
     skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \
         transformers
     python3_is "$PEERS_PYTHON"
-    HF_HUB_OFFLINE=1 run_sections text-and-chat.md 0 9
-    [ "$(wc -l <rejects.jsonl)" -eq 1 ]
+    (HF_HUB_OFFLINE=1 run_sections text-and-chat.md 0 4)
+    [ "$(wc -l <text-and-chat/rejects.jsonl)" -eq 1 ]
+    [ -x "${abs_top_builddir:?}/packtrain" ] || skip "packtrain is not built"
+    run_sections text-and-chat.md 5 5
+    [ -s tuned/config.json ]
 }
 
 @test "packstream-tutorial(7) is the tutorial" {
