@@ -167,6 +167,10 @@ python3_is() {
     run_sections vectors.md 0 9
 }
 
+@test "packs in llm.c" {
+    PATH=${abs_top_builddir:?}/examples/llmc:$PATH run_sections llmc.md 0 9
+}
+
 @test "lists: encoder-decoder text and graphs" {
     unset PYTHONPATH        # the package as pip installs it
     skip_without_modules "${PEERS_PYTHON-}" packstream._native transformers
