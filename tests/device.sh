@@ -8,7 +8,7 @@
 #   tests of kernels
 #   tests/bench/device.py: tokens per second, compared with a BERT of PyTorch if
 #   PYTHON_TORCH or python3 has torch, the time of each kernel of a step, and
-#   the gains of optimisations
+#   the gains of optimisations; tests/bench/llama.py, the same for a Llama
 #   tests of kernels under compute-sanitizer: memcheck, racecheck, synccheck and
 #   initcheck
 #   the trainer's tests, every packtrain in them with --device=cuda, in float
@@ -88,20 +88,24 @@ step build make -C "$build" -j "$(nproc)" packtrain bert-sequences \
 
 programs=()
 for program in "$build"/tests/trainer/cuda/*.gpu; do
-    [ ! -e "$program" ] || programs+=("$program")
+    # device.py --ablate runs ablations-t.
+    [[ $program == */ablations-t.gpu ]] || [ ! -e "$program" ] ||
+        programs+=("$program")
 done
 for program in "${programs[@]}"; do
     step "$(basename "$program" .gpu)" "$program"
 done
 
-# benchmark NAME [OPTION]...: tests/bench/device.py with these options.
+# benchmark NAME PROGRAM [OPTION]...: a program of tests/bench.
 benchmark() {
     shown=1 step "$1" "${PYTHON_TORCH:-python3}" \
-        "$top/tests/bench/device.py" --rounds=3 "${@:2}" "$build"
+        "$top/tests/bench/$2.py" --rounds=3 "${@:3}" "$build"
 }
-benchmark benchmark
-benchmark kernels --kernels
-benchmark ablations --ablate
+benchmark benchmark device
+benchmark kernels device --kernels
+benchmark 'Llama 125M' llama --model=125m
+benchmark 'Llama 1B' llama --model=1b --packs=8
+benchmark ablations device --ablate
 
 # Racecheck and synccheck report kernels of cuDNN itself.
 skip_cudnn=(--kernel-name-exclude kernel_substring=cudnn)

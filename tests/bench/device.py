@@ -165,6 +165,11 @@ def by_torch(stream, way, options):
         options.packs, options.steps // 2, options.device, way)
 
 
+def train(stream, how, options):
+    return (by_torch if isinstance(how, str) else by_bert_train)(
+        stream, how, options)
+
+
 def peak():
     """The card's name and peak; None if that is not known."""
     try:
@@ -179,12 +184,12 @@ def peak():
 
 
 def speed(who, stream, how, options, skipped):
-    """Tokens per second, or 0 and the reason in `skipped`, for good."""
+    """Tokens per second, by options.train(), or 0 and the reason in `skipped`,
+    for good."""
     if who in skipped:
         return 0
     try:
-        found = (by_torch if isinstance(how, str) else by_bert_train)(
-            stream, how, options)
+        found = options.train(stream, how, options)
     except Exception as problem:  # anything PyTorch raises
         kind = ("" if isinstance(problem, Failed)
                 else type(problem).__name__ + ": ")
@@ -309,7 +314,7 @@ def parse():
     other.add_argument("--ablate", action="store_true")
     other.add_argument("--kernels", action="store_true")
     parser.add_argument("build")
-    options = parser.parse_args()
+    options = parser.parse_args(namespace=argparse.Namespace(train=train))
     if options.packs < 1 or options.steps < 2 or options.steps % 2:
         parser.error("at least one pack, and steps that can be halved")
     if options.rounds < 2:

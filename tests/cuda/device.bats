@@ -23,6 +23,7 @@ setup() {
     done
     command_of bin/nvidia-smi 'echo GPU 0: one'
     command_of bin/compute-sanitizer 'echo "$@"'
+    command_of build/tests/trainer/cuda/ablations-t.gpu 'exit 1'
     : >build/libtool
     echo 'BERT_NVCC_LIBS = libbertcuda.a' >build/Makefile
     command_of build/tests/trainer/cuda/rows-t.gpu 'exit 0'
@@ -37,8 +38,8 @@ device() {
     local what='build|rows-t|rows-t (mem|race|sync|init)check'
     device build >told
     what+='|trainer with --device=cuda|trainer, GPU and CPU'
-    what+='|benchmark|kernels|ablations'
-    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 11 ]
+    what+='|benchmark|kernels|Llama (125M|1B)|ablations'
+    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 13 ]
     grep -qx 'python .*/tests/bench/device.py .*/build' told
     grep -q 'memcheck --error-exitcode 1' build/device/rows-t-memcheck.log
     grep -q 'kernel_substring=cudnn' build/device/rows-t-racecheck.log
@@ -117,6 +118,18 @@ END
     [ "$(grep -cE " $ms +$ms +-?[0-9.]+ %" table)" -eq 6 ]
 }
 
+@test "so does the benchmark of a Llama" {
+    start_training
+    skip_without python3
+    [ -x "${abs_top_builddir:?}/tests/bench/gen" ] || skip "gen is not built"
+    PYTHONPATH=$abs_top_srcdir/tests/bench python3 \
+        "$abs_top_srcdir/tests/bench/llama.py" --model=toy --device=cpu \
+        --packs=1 --steps=2 --rounds=2 "$abs_top_builddir" >table
+    grep -qE '^packtrain +[1-9][0-9]* +[0-9-]+ +1.00 +1.00-1.00 +[?] +[?]$' \
+        table
+    grep -q '^packtrain, graphs: skipped: .*needs --device=cuda' table
+}
+
 @test "operations of a model, counted by hand" {
     skip_without python3
     python3 - "$abs_top_srcdir/tests/bench" <<'END'
@@ -134,5 +147,14 @@ assert device.kernels.summary(runs, 2)[1] == ["a", "1.0", "0.010", "57.1 %"]
 assert device.palm_flops(m) == 6 * device.parameters(m) + 12 * 2 * 8 * 512
 # BERT-large, with its heads.
 assert device.parameters(device.MODELS["large"]) == 336226108
+import llama
+# Queries, keys, values and outputs; the network; the head.
+m = llama.Model(2, 8, 2, 1, 32, 100)
+weights = 2 * (8 * (4 + 2) * 4 + 3 * 8 * 32) + 800
+assert llama.weights(m) == weights
+wanted = 6 * weights + 12 * 2 * 8 * (3 + 10 + 10) / 10
+assert abs(llama.model_flops(m, rows) - wanted) < 1e-6
+# Llama 3.2 1B has 1,235,814,400 parameters, 33 vectors of 2048 among them.
+assert llama.weights(llama.MODELS["1b"]) == 1235814400 - 33 * 2048
 END
 }
