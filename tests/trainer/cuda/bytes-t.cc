@@ -86,12 +86,12 @@ static void test_prenorm(const rig &r)
         du(r, VALUES, 2 * n), v(r, REALS, draw(r, REALS, WIDTH, 3)),
         inverse(r, REALS, ROWS), gain(r, REALS, WIDTH),
         position(r, INDEX, numbers(ROWS));
-    const tr_norm norm = {WIDTH, 1e-6, true, v, NULL, gain, NULL};
+    const tr_norm norm = {WIDTH, 1e-6, true, v, NULL, gain, NULL, false};
     const tr_norm_kept kept = {hat.p, inverse};
     const tr_rotary rotary = {WIDTH / 2 / 64, 64, WIDTH, v};
 
     hostcuda_counts_reset();
-    r.ops->add_norm_forward(r.d, &norm, ROWS, b, x, &kept, y);
+    r.ops->add_norm_forward(r.d, &norm, ROWS, b, x, x, &kept, y);
     check(r, "norm_kernel", 2 * h + vector, ROWS * vector, 3 * h + column);
     r.ops->add_norm_backward(r.d, &norm, ROWS, &kept, y, x);
     check(r, "norm_backward_kernel", 3 * h + vector + column,
