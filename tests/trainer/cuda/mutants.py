@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""mutants.py - plants bugs into the CUDA back end, and into the sources that
-both back ends share, one at a time, and prints which check finds each.
+"""mutants.py - plants bugs into the back ends for GPUs and CPUs, and into the
+sources that both share, one at a time, and prints which check finds each.
 
 usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
        mutants.py [--table=FILE] --texts
@@ -47,9 +47,16 @@ SDPA = {"cuda/sdpa.cc", "cuda/spans.cc"}
 APART = {LT, "cuda/sdpa.cc", "cuda/sdpa_none.cc", "cuda/ranks.cc",
          NCCL, "cuda/nccl_none.cc"}
 
-# The programs for sources that both back ends share, and the libraries that
-# contain these sources.
-SHARED = {"gradient-t": "libbertdouble", "lamb-t": "libberttrain"}
+# The programs for sources that both back ends share, and for those of the CPU's
+# back end, and the libraries that contain these sources.
+SHARED = {"gradient-t": "libbertdouble", "packed-double-t": "libbertdouble",
+          "lamb-t": "libberttrain"}
+CPU = {"../%s-t" % name: "libbert" + way
+       for name, way in (("rows-double", "double"), ("parts-double", "double"),
+                         ("attention-double", "double"),
+                         ("attention-tiles-double", "double"),
+                         ("packed-double", "double"))}
+LIBRARIES = {**SHARED, **CPU}
 
 KINDS = {".c", ".cc", ".cu", ".h"}
 
@@ -176,7 +183,7 @@ class Build:
         return os.path.normpath("%s/trainer/%s" % (srcdir, source))
 
     def link(self, program, objects, to, library="libbertcuda"):
-        target = "tests/trainer/cuda/" + program
+        target = target_of(program)
         libraries = ["tests/hostcuda/libhostcuda%s.a" % way
                      for way in ("", "-asan", "-tsan", "-counters")]
         words = []
@@ -186,7 +193,8 @@ class Build:
                 continue
             if word.startswith(library):
                 words += [str(to / each) for each in objects]
-            words.append(str(to / program) if word == target else word)
+            words.append(str(to / Path(program).name) if word == target
+                         else word)
         done = subprocess.run(words, cwd=self.folder,
                               stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE,
@@ -198,8 +206,14 @@ class Build:
 # ---- Checks
 
 
+def target_of(program):
+    return os.path.normpath("tests/trainer/cuda/" + program)
+
+
 def orders_of(program):
     """Orders, and whether each is a quick run, as in check.sh."""
+    if program in CPU:
+        return [("forward", False)]
     way = way_of(program)
     if way in SLOW:
         return [("1", way != "asan" or program == "attention-asan-t")]
@@ -210,7 +224,7 @@ def orders_of(program):
 
 def run_once(program, order, quick, folder):
     """The failure, or None; and the line of bits, if there is one."""
-    command = ["./" + program]
+    command = ["./" + Path(program).name]
     environment = dict(os.environ, HOSTCUDA_ORDER=order,
                        HOSTCUDA_STREAMS=order, LONG="" if quick else "1",
                        TSAN_OPTIONS="halt_on_error=1")
@@ -248,8 +262,11 @@ def run_check(program, folder):
 
 def programs_for(bug, users):
     """Programs that use the changed sources, fastest first."""
+    if bug.file.startswith("cpu/"):
+        return list(CPU)
     if bug.shared:
-        return ["lamb-t" if users == {"optim/lamb.c"} else "gradient-t"]
+        return (["lamb-t"] if users == {"optim/lamb.c"}
+                else ["gradient-t", "packed-double-t"])
     if users == {LT}:
         return ["product-lt-t", "product-lt-asan-t"]
     if users == {NCCL}:
@@ -315,9 +332,9 @@ class Hunt:
     def trust(self, program):
         if program in self.sound:
             return
-        self.build.make("tests/trainer/cuda/" + program)
-        said = run_once(program, *orders_of(program)[0], self.build.folder
-                        / "tests/trainer/cuda")[0]
+        self.build.make(target_of(program))
+        said = run_once(program, *orders_of(program)[0],
+                        (self.build.folder / target_of(program)).parent)[0]
         if said:
             raise Wrong("without a bug, too: %s" % said)
         self.sound.add(program)
@@ -337,7 +354,7 @@ class Hunt:
         if self.only:
             programs = [self.only]
         for program in programs:
-            library = SHARED[program] if bug.shared else "libbertcuda"
+            library = LIBRARIES[program] if bug.shared else "libbertcuda"
             suffix = ".o" if bug.shared else SUFFIX[way_of(program)]
             self.trust(program)
             for source in sorted(users):
