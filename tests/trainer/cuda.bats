@@ -305,7 +305,8 @@ keeps() {
         [ ! -e part ] || last=$stderr
         [ ! -e part ] || mv part last
     done
-    [ "$last" = "packtrain: no memory for a batch in the model" ]
+    [ "$last" = "packtrain: no memory for a batch in the model; \
+--micro-batch=1 and --recompute need less" ]
     gpu "${large[@]}" --save=whole --steps="$(number last 32 8)" x.pks >all
     cmp whole last
 }

@@ -132,7 +132,8 @@ static const option_entry entries[] = {
      WORDS(graphs, graphs)},
     {0, "micro-batch", "N",
      "compute N packs of a step at a time and add up their\n"
-     "gradients, to save memory (default: all)",
+     "gradients, to save memory (default: packs of 8192 tokens\n"
+     "on the CPU, all on a GPU)",
      NUMBER(micro_batch, 1, ROWS_MAX)},
     {0, "recompute", NULL,
      "compute activations again in the backward pass, to save\n"

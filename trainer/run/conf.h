@@ -39,7 +39,7 @@ typedef struct conf {
     int device;    /* a conf_device */
     int precision; /* a tr_precision */
     int graphs;    /* a tr_graph_mode */
-    uint32_t micro_batch; /* packs at a time on each rank; 0: all */
+    uint32_t micro_batch; /* packs at a time on each rank; 0: default */
     bool recompute;
     bool stats;    /* true to print JSON */
     uint64_t seed;

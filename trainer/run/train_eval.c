@@ -103,8 +103,8 @@ static ps_result open_packs(const training *t, tr_loader **loader,
     options.epochs = 1;
     options.input = TR_INPUT_SHARED;
     options.sources = true;
-    if (t->conf.micro_batch > 0) {
-        options.packs = t->conf.micro_batch * t->workers.ranks;
+    if (train_micro_batch(t) > 0) {
+        options.packs = train_micro_batch(t) * t->workers.ranks;
         options.sequences = 0;
     }
     options.vocab_size = tr_loader_shape(t->loader)->vocab_size;

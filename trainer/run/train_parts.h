@@ -124,6 +124,9 @@ int train_gather(training *t);
 
 int train_steps(training *t);
 
+/* Packs that a rank computes at a time; 0: all packs of a step. */
+uint32_t train_micro_batch(const training *t);
+
 /* ---- train_eval.c ---- */
 
 /* Checks, before the first step, that --eval can be read. */

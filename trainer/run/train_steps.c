@@ -8,6 +8,18 @@
 #include "data/rng.h"
 #include "run/shutdown.h"
 
+/* Rows that the CPU computes at a time: more take memory, and are not faster. */
+#define ROWS_AT_ONCE 8192
+
+uint32_t train_micro_batch(const training *t)
+{
+    const uint32_t capacity = tr_loader_shape(t->loader)->capacity;
+
+    if (t->conf.micro_batch > 0 || !t->device->on_host)
+        return t->conf.micro_batch;
+    return capacity < ROWS_AT_ONCE ? ROWS_AT_ONCE / capacity : 1;
+}
+
 static double factor_of(const training *t)
 {
     tr_batch_counts n = tr_loader_counts(t->loader);
@@ -23,12 +35,14 @@ static int learn(training *t, double rate)
                            .training = true,
                            .seed = tr_rng_mix(t->conf.seed, t->now.steps),
                            .rows = (tr_rows)t->conf.rows,
-                           .micro_batch = t->conf.micro_batch,
+                           .micro_batch = train_micro_batch(t),
                            .recompute = t->conf.recompute};
     int status = STATUS_OK;
 
     if (!tr_model_forward(t->model, tr_loader_batch(t->loader), &how))
-        status = train_fail_memory(t, "no memory for a batch in the model");
+        status = train_fail_memory(t, "no memory for a batch in the model; "
+                                      "--micro-batch=1 and --recompute need "
+                                      "less");
     /* A step that the device may capture must not wait, so signals are not
      * handled here; graphs run on a single rank, which need not agree. */
     if (t->conf.graphs != TR_GRAPHS || status != STATUS_OK)

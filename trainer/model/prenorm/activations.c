@@ -10,8 +10,15 @@
 
 #include "model/sizes.h"
 
-/* Logits in a chunk of the head: large enough for efficient products. */
+/* Logits in a chunk of the head, and the least rows: large enough for efficient
+ * products.  In double, tests have several chunks. */
+#ifdef TR_DOUBLE
+#define CHUNK_NUMBERS ((size_t)1 << 9)
+#define CHUNK_ROWS ((size_t)5)
+#else
 #define CHUNK_NUMBERS ((size_t)1 << 23)
+#define CHUNK_ROWS ((size_t)64)
+#endif
 
 tr_attend pre_attend(const tr_config *config, const tr_batch *batch,
                      uint32_t layer, bool dense)
@@ -55,7 +62,7 @@ static void take_head(tr_carve *carve, pre_head_kept *head, const tr_config *c,
     const size_t chunk = CHUNK_NUMBERS / stride;
 
     head->stride = stride;
-    head->chunk = chunk < 64 ? 64 : chunk;
+    head->chunk = chunk < CHUNK_ROWS ? CHUNK_ROWS : chunk;
     if (head->chunk > targets)
         head->chunk = targets;
     if (c->family == TR_MODERNBERT) {
