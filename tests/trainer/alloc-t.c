@@ -64,8 +64,8 @@ static void test_forward_without_memory(void **state)
 static void test_steps_allocate_nothing(void **state)
 {
     const tr_config c = config();
-    const tr_step steps[2] = {{TR_DENSE, true, 1, TR_PADDED},
-                                {TR_VARLEN, true, 1, TR_UNPADDED}};
+    const tr_step steps[2] = {{TR_DENSE, true, 1, TR_PADDED, 0, false},
+                                {TR_VARLEN, true, 1, TR_UNPADDED, 0, false}};
     const toy_plan plan = toy_alone_plan();
     const toy_plan less = toy_packed_plan();
     tr_model *const model = toy_model(&c, 1);

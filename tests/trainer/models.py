@@ -69,6 +69,8 @@ FAMILIES = {
     "bert": lambda: bert(tf.BertForPreTraining, "gelu"),
     "tanh": lambda: bert(tf.BertForMaskedLM, "gelu_new"),
     "modernbert": modernbert,
+    "swish": lambda: modernbert(hidden_activation="silu",
+                                classifier_activation="silu"),
     "global": lambda: modernbert(layer_types=[
         "sliding_attention", "full_attention", "full_attention",
         "sliding_attention"], tie_word_embeddings=False),

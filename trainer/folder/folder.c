@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,16 +274,30 @@ static ps_result check_extras(match *m)
 
 /* ---- Loading ---- */
 
+static ps_result check_finite(const match *m, const tr_tensor *t,
+                              const real *numbers)
+{
+    for (size_t i = 0; i < (size_t)t->rows * t->columns; i++)
+        if (!isfinite(numbers[i]))
+            return tr_error(m->err, PS_ERR_CORRUPT,
+                            "tensor %s: number %zu is not finite",
+                            message_name(t->name), i);
+    return PS_OK;
+}
+
 static ps_result read_numbers(const match *m, real *numbers)
 {
     for (size_t i = 0; i < m->request->n_tensors; i++) {
+        const tr_tensor *t = &m->request->tensors[i];
         const weights_place *place = &m->places[i];
         ps_result r;
 
         if (place->tensor == NULL)
             continue;
         r = safetensors_read(m->files.file[place->file], place->tensor,
-                             numbers + m->request->tensors[i].offset, m->err);
+                             numbers + t->offset, m->err);
+        if (r == PS_OK)
+            r = check_finite(m, t, numbers + t->offset);
         if (r != PS_OK)
             return named_error(m->err, m->files.name[place->file]);
     }

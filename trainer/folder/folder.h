@@ -56,7 +56,8 @@ typedef struct model_folder_report {
  *
  * The table and the files are checked before any number is written, and no
  * number is written after such an error.  Only a file that cannot be read, or
- * shrinks, after the checks leaves some numbers changed.
+ * shrinks, after the checks, or a number that is not finite, leaves some numbers
+ * changed.
  *
  * PS_OK; PS_ERR_IO, PS_ERR_MEMORY; PS_ERR_TRUNCATED, PS_ERR_LIMIT,
  * PS_ERR_CORRUPT (a damaged file or index; a missing or unexpected tensor; a
@@ -70,7 +71,7 @@ ps_result model_folder_load(const char *path,
 
 typedef struct model_folder_model {
     const char *source; /* folder that the model was read from, or NULL */
-    const tr_config *config; /* for config.json without a source */
+    const tr_config *config;
     /* The class that transformers loads; NULL: with all heads, such as
      * BertForPreTraining */
     const char *architecture;
@@ -94,14 +95,15 @@ ps_result model_folder_check(const char *path, ps_error *err);
  * Writes model.safetensors and config.json to the folder `path`, which is
  * created if missing.  With a source folder, its config.json is copied, with
  * the class and the number type of the new file, and so are the files of its
- * tokenizer.  Without one, config.json is composed from `config`.
+ * tokenizer.  Without one, or if its config.json no longer describes the model,
+ * config.json is composed from `config`.
  *
  * All files are complete on disk, under temporary names, before the first
  * one gets its name; config.json is the last.  If the call fails before that,
  * the folder is as before, and removed if it did not exist.
  *
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY, PS_ERR_ARGUMENT as model_folder_check and
- * safetensors_put; and as model_config_read for the source's config.json.
+ * safetensors_put.
  */
 ps_result model_folder_save(const char *path, const model_folder_model *model,
                             ps_error *err);

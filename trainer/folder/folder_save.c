@@ -38,7 +38,7 @@ static const char *const copied[] = {
 
 typedef struct saving {
     int folder;
-    int source;       /* -1: none */
+    int source;       /* -1: none, or it was removed */
     bool is_made;     /* the folder did not exist */
     json_t *config;   /* of the new config.json */
     /* In the order in which they get their names; config.json is the last */
@@ -85,14 +85,23 @@ static ps_result check_folder(int folder, ps_error *err)
     return r;
 }
 
+/* Checks that a folder can be made, by making it for a moment. */
+static ps_result check_parent(const char *path, ps_error *err)
+{
+    return mkdir(path, 0777) == 0 && rmdir(path) == 0 ? PS_OK
+                                                      : tr_error_errno(err);
+}
+
 ps_result model_folder_check(const char *path, ps_error *err)
 {
     const int folder = files_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
     ps_result r;
 
     if (folder < 0)
-        return errno == ENOENT ? PS_OK : tr_error_errno(err);
+        return errno == ENOENT ? check_parent(path, err) : tr_error_errno(err);
     r = check_folder(folder, err);
+    if (r == PS_OK && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) != 0)
+        r = tr_error_errno(err);
     (void)close(folder);
     return r;
 }
@@ -109,15 +118,6 @@ static ps_result open_target(saving *s, const char *path)
     return check_folder(s->folder, s->err);
 }
 
-static ps_result open_source(saving *s, const char *path)
-{
-    s->source = files_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-    if (s->source >= 0)
-        return PS_OK;
-    (void)tr_error_errno(s->err);
-    return named_error(s->err, path);
-}
-
 /* From the same folder, nothing has to be copied. */
 static bool is_same_folder(const saving *s)
 {
@@ -129,20 +129,44 @@ static bool is_same_folder(const saving *s)
 
 /* ---- config.json ---- */
 
+/* True if an object of config.json describes this model, of which `composed` is
+ * the object. */
+static bool describes(const json_t *object, const json_t *composed)
+{
+    ps_error err;
+    tr_config *const config = malloc(sizeof *config);
+    json_t *again = NULL;
+    bool same;
+
+    if (config != NULL
+        && model_config_parse(object, config, &err) == PS_OK)
+        again = model_config_compose(config);
+    same = again != NULL && json_equal(again, composed) != 0;
+    json_decref(again);
+    free(config);
+    return same;
+}
+
+/* The source's config.json, unless it was changed or removed meanwhile. */
 static ps_result make_config(saving *s, const model_folder_model *model)
 {
-    ps_result r = PS_OK;
+    json_t *source = NULL;
+    ps_error ignored;
+    ps_result r;
 
-    if (s->source >= 0)
-        r = json_file_read(s->source, MODEL_CONFIG_NAME, MODEL_CONFIG_MAX,
-                           &s->config, s->err);
-    else
-        s->config = model_config_compose(model->config);
-    if (r == PS_OK && s->config == NULL)
-        r = tr_error(s->err, PS_ERR_MEMORY, "out of memory");
-    if (r == PS_OK)
-        r = model_config_adapt(s->config, model->architecture,
-                               model->format == SAFETENSORS_BF16, s->err);
+    s->config = model_config_compose(model->config);
+    if (s->config == NULL)
+        return tr_error(s->err, PS_ERR_MEMORY, "out of memory");
+    if (s->source >= 0
+        && json_file_read(s->source, MODEL_CONFIG_NAME, MODEL_CONFIG_MAX,
+                          &source, &ignored) == PS_OK
+        && describes(source, s->config)) {
+        json_decref(s->config);
+        s->config = json_incref(source);
+    }
+    json_decref(source);
+    r = model_config_adapt(s->config, model->architecture,
+                           model->format == SAFETENSORS_BF16, s->err);
     return r == PS_OK ? r : named_error(s->err, MODEL_CONFIG_NAME);
 }
 
@@ -304,7 +328,8 @@ ps_result model_folder_save(const char *path, const model_folder_model *model,
     ps_result r = open_target(&s, path);
 
     if (r == PS_OK && model->source != NULL)
-        r = open_source(&s, model->source);
+        s.source = files_openat(AT_FDCWD, model->source,
+                                O_RDONLY | O_DIRECTORY);
     if (r == PS_OK)
         r = make_config(&s, model);
     if (r == PS_OK)

@@ -358,6 +358,9 @@ static void read_modernbert_windows(config_reader *r, tr_config *c)
         for (uint32_t i = 0; i < c->layers; i++)
             c->windowed[i] = i % every != 0;
     c->window = config_size(r, "local_attention", 128) / 2 + 1;
+    if (config_find(r->object, "sliding_window") != NULL)
+        config_fail(r, PS_ERR_UNSUPPORTED, "sliding_window", NULL,
+                    "is not supported in modernbert (local_attention is)");
 }
 
 static void read_windows(config_reader *r, model_type type, tr_config *c)
@@ -467,6 +470,8 @@ static void read_all(config_reader *r, model_type type, tr_config *c)
     c->activation = get_activation(r, row->activation_key, row->activation);
     c->epsilon = config_real(r, r->object, row->epsilon_key, row->epsilon, 0,
                              false);
+    c->deviation = config_real(r, r->object, "initializer_range", 0.02, 0,
+                               false);
     c->tied = config_bool(r, "tie_word_embeddings", row->tied);
     c->types = 1;
     read_heads(r, row, c);

@@ -291,7 +291,7 @@ json_t *model_config_compose(const tr_config *c)
         "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads",
         (json_int_t)c->heads, "intermediate_size", (json_int_t)c->intermediate,
         "max_position_embeddings", (json_int_t)c->positions,
-        "initializer_range", 0.02);
+        "initializer_range", c->deviation > 0 ? c->deviation : 0.02);
     bool done = object != NULL;
 
     if (done && c->family == TR_BERT)

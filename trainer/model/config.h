@@ -51,6 +51,7 @@ typedef struct tr_config {
     uint32_t positions;    /* longest sequence, in tokens */
     tr_activation activation;
     double epsilon;        /* of norms */
+    double deviation;      /* of initial weights; 0: 0.02 */
     double dropout;        /* rate, at least 0 and below 1; BERT only */
     uint32_t types;        /* token types; BERT only */
 

@@ -26,8 +26,8 @@ typedef enum tr_attention {
 typedef struct tr_model tr_model;
 
 /*
- * Creates a model.  Weights are drawn from a normal distribution with standard
- * deviation 0.02, truncated at two deviations; biases are 0, gains 1.  The
+ * Creates a model.  Weights are drawn from a normal distribution, truncated at
+ * two standard deviations; biases are 0, gains 1.  The
  * weights depend on the seed alone.  Returns NULL if out of memory or if the
  * config is invalid.  The device must outlive the model.
  */

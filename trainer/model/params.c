@@ -8,9 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool tr_params_open(tr_params *params, uint32_t layers)
+#define DEVIATION 0.02
+
+bool tr_params_open(tr_params *params, uint32_t layers, double deviation)
 {
-    *params = (tr_params){.layers = layers};
+    *params = (tr_params){
+        .layers = layers,
+        .deviation = deviation > 0 ? deviation : DEVIATION};
     params->layer = calloc((size_t)layers + 1, sizeof *params->layer);
     return params->layer != NULL;
 }
@@ -54,6 +58,7 @@ bool tr_params_add(tr_params *params, const char *prefix, const char *name,
                      .columns = columns,
                      .offset = params->n_numbers,
                      .vector = rows == 0,
+                     .deviation = params->deviation,
                      .decays = rows != 0};
     snprintf(t->name, sizeof t->name, "%s%s", prefix, name);
     params->n_numbers += (size_t)numbers;

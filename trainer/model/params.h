@@ -21,13 +21,15 @@ typedef struct tr_params {
     size_t *layer;
     uint32_t layers;
     double epsilon; /* of norms, in BERT */
+    double deviation; /* of initial weights, of tensors added later */
     bool adds; /* backward adds to the gradients instead of setting them */
     tr_arena weights;
     tr_arena gradients;
 } tr_params;
 
-/* Starts an empty table.  Returns false if out of memory. */
-bool tr_params_open(tr_params *params, uint32_t layers);
+/* Starts an empty table; `deviation` is as in tr_config.  Returns false if out
+ * of memory. */
+bool tr_params_open(tr_params *params, uint32_t layers, double deviation);
 void tr_params_free(tr_params *params);
 
 /*

@@ -13,7 +13,6 @@
 
 #include "model/counter_rng.h"
 
-#define DEVIATION 0.02
 #define CUT 2.0 /* in standard deviations */
 
 /* Returns a number that is at least 0 and below 1. */
@@ -37,11 +36,12 @@ static double draw(uint64_t seed)
     }
 }
 
-static void draw_tensor(real *weights, size_t n, uint64_t seed)
+static void draw_tensor(real *weights, size_t n, double deviation,
+                        uint64_t seed)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
-        weights[i] = (real)(DEVIATION * draw(tr_counter_rng(seed, i)));
+        weights[i] = (real)(deviation * draw(tr_counter_rng(seed, i)));
 }
 
 static void set_all(real *weights, size_t n, real value)
@@ -66,7 +66,7 @@ void tr_params_init(tr_params *params, uint64_t seed)
         real *const weights = params->weights.host + t->offset;
 
         if (t->decays)
-            draw_tensor(weights, n, tr_counter_rng(seed, i));
+            draw_tensor(weights, n, t->deviation, tr_counter_rng(seed, i));
         else
             set_all(weights, n, ends_with(t->name, ".weight"));
     }

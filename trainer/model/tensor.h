@@ -19,6 +19,7 @@ typedef struct tr_tensor {
     uint32_t rows;             /* 1 if `vector` */
     uint32_t columns;
     size_t offset;             /* of the first number, in numbers */
+    double deviation;          /* of initial weights, if it decays */
     bool decays;               /* weight decay applies */
     bool vector;               /* has one dimension in files: [columns] */
     bool optional;             /* may be missing in files */

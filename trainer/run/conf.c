@@ -266,25 +266,41 @@ uint64_t conf_digest(const conf *c)
     return digest;
 }
 
-/* Settings that a BERT trained by LAMB does not have. */
-static void add_settings(const conf *c, const tr_config *m, char *to,
-                         size_t bytes)
+static uint64_t mix_rope(uint64_t digest, const tr_rope *rope)
 {
-    size_t n = strlen(to);
+    const double numbers[] = {rope->theta, rope->factor, rope->low_factor,
+                              rope->high_factor, rope->old_positions};
 
-    if (c->optimizer != CONF_LAMB || c->rate.decay != TR_DECAY_POWER)
-        (void)snprintf(to + n, bytes - n, " optimizer=%s schedule=%s"
-                       " cooldown=%" PRIu64,
-                       option_word_name(optimizers, (uint64_t)c->optimizer),
-                       option_word_name(decays, (uint64_t)c->rate.decay),
-                       c->rate.cooldown);
-    n = strlen(to);
-    if (m->family != TR_BERT)
-        (void)snprintf(to + n, bytes - n, " family=%d kv_heads=%" PRIu32
-                       " head_width=%" PRIu32 " window=%" PRIu32
-                       " theta=%.15g epsilon=%.15g",
-                       (int)m->family, m->kv_heads, m->head_width, m->window,
-                       m->rope.theta, m->epsilon);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        uint64_t bits;
+
+        memcpy(&bits, numbers + i, sizeof bits);
+        digest = tr_rng_mix(digest, bits);
+    }
+    return digest;
+}
+
+/* Digest of the rotary positions and windows of all layers. */
+static uint64_t digest_layers(const tr_config *m)
+{
+    uint64_t digest = mix_rope(mix_rope(0, &m->rope), &m->local_rope);
+
+    for (uint32_t i = 0; i < m->layers; i++)
+        digest = tr_rng_mix(digest, m->windowed[i]);
+    return digest;
+}
+
+/* Settings of the model that its config.json has, and options do not. */
+static void add_model(const tr_config *m, char *to, size_t bytes)
+{
+    const size_t n = strlen(to);
+
+    (void)snprintf(to + n, bytes - n, " family=%d activation=%d kv_heads=%"
+                   PRIu32 " head_width=%" PRIu32 " window=%" PRIu32
+                   " theta=%.15g epsilon=%.15g rope_and_windows=%016" PRIx64,
+                   (int)m->family, (int)m->activation, m->kv_heads,
+                   m->head_width, m->window, m->rope.theta, m->epsilon,
+                   digest_layers(m));
 }
 
 void conf_settings(const conf *c, const tr_config *model, char *to,
@@ -296,19 +312,23 @@ void conf_settings(const conf *c, const tr_config *model, char *to,
         to, bytes,
         "vocab=%" PRIu32 " hidden=%" PRIu32 " layers=%" PRIu32
         " heads=%" PRIu32 " intermediate=%" PRIu32 " positions=%" PRIu32
-        " types=%" PRIu32 " dropout=%.15g attention=%d loss=%d packs=%" PRIu32
-        " sequences=%" PRIu32 " mask=%.15g rate=%.15g warmup=%" PRIu64
-        " total=%" PRIu64 " power=%.15g beta1=%.15g beta2=%.15g "
+        " types=%" PRIu32 " dropout=%.15g attention=%d loss=%s packs=%" PRIu32
+        " sequences=%" PRIu32 " mask=%.15g optimizer=%s schedule=%s"
+        " rate=%.15g warmup=%" PRIu64 " total=%" PRIu64 " cooldown=%" PRIu64
+        " power=%.15g beta1=%.15g beta2=%.15g "
         "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64 " precision=%s",
         model->vocab_size, model->hidden, model->layers, model->heads,
         model->intermediate, model->positions, model->types, model->dropout,
-        c->attention, (int)c->loader.loss, c->loader.packs, c->loader.sequences,
+        c->attention, option_word_name(losses, (uint64_t)c->loader.loss),
+        c->loader.packs, c->loader.sequences,
         c->loader.mask_share < 0 ? TR_MASKING_SHARE : c->loader.mask_share,
-        c->rate.peak, c->rate.warmup, c->rate.total,
-        c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
+        option_word_name(optimizers, (uint64_t)c->optimizer),
+        option_word_name(decays, (uint64_t)c->rate.decay), c->rate.peak,
+        c->rate.warmup, c->rate.total, c->rate.cooldown, c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
         c->lamb.decay, c->lamb.clip, c->seed,
         option_word_name(precisions, (uint64_t)c->precision));
-    add_settings(c, model, to, bytes);
+    if (c->init != NULL || c->config != NULL)
+        add_model(model, to, bytes);
     n = strlen(to);
     if (c->micro_batch > 0)
         (void)snprintf(to + n, bytes - n, " micro_batch=%" PRIu32,

@@ -190,6 +190,7 @@ static void complete_learning(conf *c)
 
     if (c->optimizer < 0)
         c->optimizer = given ? CONF_ADAMW : CONF_LAMB;
+    c->rate.decay = (tr_decay)c->decay;
     c->lamb.trust = c->optimizer == CONF_LAMB;
     c->lamb.epsilon = c->optimizer == CONF_LAMB ? 1e-6 : 1e-8;
     if (c->rate.peak < 0)
@@ -226,6 +227,11 @@ static const char *check(const conf *c)
         return "--save must be the name of a file";
     if (c->save == NULL && (c->resume || c->save_every > 0))
         return "--resume and --save-every need --save";
+    if (c->save != NULL && c->metrics != NULL
+        && strcmp(c->save, c->metrics) == 0)
+        return "--save and --metrics must be different files";
+    if (c->export != NULL && *c->export == '\0')
+        return "--export must be the name of a folder";
     if (c->eval == NULL && c->every > 0)
         return "--every needs --eval";
     if (c->eval != NULL && strcmp(c->eval, "-") == 0)

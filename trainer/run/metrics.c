@@ -6,6 +6,7 @@
 #include "run/metrics.h"
 
 #include "cli/message.h"
+#include "run/rank_message.h"
 
 static int fail(const metrics *m)
 {
@@ -15,11 +16,20 @@ static int fail(const metrics *m)
 
 int metrics_open(metrics *m, const char *name)
 {
+    int first;
+
     *m = (metrics){.name = name};
     if (name == NULL)
         return STATUS_OK;
-    m->file = fopen(name, "ae");
-    return m->file != NULL ? STATUS_OK : fail(m);
+    m->file = fopen(name, "a+e");
+    if (m->file == NULL)
+        return fail(m);
+    first = fgetc(m->file);
+    if (first == EOF || first == '{')
+        return STATUS_OK;
+    rank_message("%s: has other data than metrics; choose another name",
+                 message_name(name));
+    return STATUS_USAGE;
 }
 
 int metrics_close(metrics *m)

@@ -30,6 +30,13 @@ void report_add(report_step *sum, const report_step *step)
     sum->waited += step->waited;
     sum->imbalance += step->imbalance;
     sum->steps++;
+    sum->idle += step->idle;
+}
+
+/* The mean over the steps that had targets. */
+static double mean(const report_step *s, double sum)
+{
+    return s->idle < s->steps ? sum / (s->steps - s->idle) : 0;
 }
 
 /* ---- JSON ---- */
@@ -45,10 +52,10 @@ bool report_write(FILE *file, const report_step *s, bool pairs)
     (void)fprintf(file,
                   "{\"step\": %" PRIu64 ", \"sequences\": %" PRIu64
                   ", \"loss\": %.17g",
-                  s->step, s->sequences, s->loss / s->steps);
+                  s->step, s->sequences, mean(s, s->loss));
     if (pairs)
         (void)fprintf(file, ", \"mlm\": %.17g, \"nsp\": %.17g",
-                      s->mlm / s->steps, s->nsp / s->steps);
+                      mean(s, s->mlm), mean(s, s->nsp));
     (void)fprintf(file,
                   ", \"gradient\": %.17g, \"rate\": %.17g"
                   ", \"packs\": %" PRIu64 ", \"tokens\": %" PRIu64
@@ -113,10 +120,10 @@ bool report_write_eval(FILE *file, const report_eval *e)
 static void print_text(const report_step *s, bool pairs)
 {
     (void)printf("step %" PRIu64 ": %" PRIu64 " sequences, loss %.4f", s->step,
-                 s->sequences, s->loss / s->steps);
+                 s->sequences, mean(s, s->loss));
     if (pairs)
-        (void)printf(" (mlm %.4f, nsp %.4f)", s->mlm / s->steps,
-                     s->nsp / s->steps);
+        (void)printf(" (mlm %.4f, nsp %.4f)", mean(s, s->mlm),
+                     mean(s, s->nsp));
     (void)printf(", rate %.3g, %.0f sequences/s, %.0f tokens/s, rows %.1f%% "
                  "full\n",
                  s->rate, (double)s->learnt / s->seconds,

@@ -24,6 +24,7 @@ typedef struct report_step {
     uint64_t graphs, launches; /* as in tr_results */
     double exchange, waited, imbalance; /* sums of tr_exchange_times */
     uint32_t steps;
+    uint32_t idle; /* steps without targets, whose losses do not count */
 } report_step;
 
 /* Adds a step to the unprinted steps. */

@@ -111,16 +111,32 @@ static ps_result open_packs(const training *t, tr_loader **loader,
     return tr_loader_open(loader, &options, err);
 }
 
+static int fail_targets(const training *t)
+{
+    rank_message("%s: the packs have no targets", message_name(t->conf.eval));
+    return STATUS_DATA;
+}
+
 int train_check_eval(const training *t)
 {
     tr_loader *loader = NULL;
+    uint64_t targets = 0;
     ps_error err;
+    ps_result r;
     int status = STATUS_OK;
 
     if (t->conf.eval == NULL)
         return STATUS_OK;
-    if (open_packs(t, &loader, &err) != PS_OK)
+    r = open_packs(t, &loader, &err);
+    while (r == PS_OK) {
+        r = tr_loader_next(loader, &err);
+        if (r == PS_OK)
+            targets += tr_loader_counts(loader).targets;
+    }
+    if (r != PS_END)
         status = fail_loader(loader, &err);
+    else if (targets == 0)
+        status = fail_targets(t);
     tr_loader_free(loader);
     return status;
 }
@@ -180,11 +196,13 @@ int train_evaluate(training *t)
         status = train_fail("no memory for --eval");
     if (status == STATUS_OK)
         status = evaluate_all(t, e);
-    if (status == STATUS_OK && e->all.targets <= 0 && train_is_alone(t))
-        status = train_fail("--eval: the packs have no targets");
     status = train_agree(t, status, 0);
     if (status == STATUS_OK) {
         sum_ranks(t, e);
+        if (e->all.targets <= 0)
+            status = fail_targets(t);
+    }
+    if (status == STATUS_OK) {
         t->evaluated = t->state.run.steps + 1;
         status = train_agree(t, show(t, e), 0);
     }

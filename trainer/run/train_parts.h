@@ -30,7 +30,6 @@
 typedef struct queued_step {
     report_step report; /* without the device's results */
     checkpoint_run run;
-    bool idle; /* true if the batch had no targets */
 } queued_step;
 
 #define QUEUE_MAX 64 /* maximum number of queued steps */

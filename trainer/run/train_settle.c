@@ -38,7 +38,7 @@ static void record_steps(training *t, const tr_results *r)
     last->launches = r->launches;
     for (uint64_t i = 0; i < r->steps; i++) {
         report_add(&t->unprinted, &t->queue[i].report);
-        t->idle += t->queue[i].idle;
+        t->idle += t->queue[i].report.idle;
     }
     t->state.run = t->queue[r->steps - 1].run;
     run_state_note_positions(&t->state, t->loader);

@@ -70,8 +70,7 @@ static void count_step(training *t, const report_step *step)
     run->position = tr_loader_position(t->loader);
     t->queue[t->n_queued++] = (queued_step){
         .report = *step,
-        .run = *run,
-        .idle = tr_loader_counts(t->loader).targets == 0};
+        .run = *run};
 }
 
 /* True every `every` steps; never if `every` is 0. */
@@ -89,6 +88,7 @@ static int one_step(training *t)
                         .tokens = n.tokens,
                         .rows = n.rows,
                         .learnt = n.sequences,
+                        .idle = n.targets == 0,
                         .exchange = tr_loader_times(t->loader).exchange,
                         .waited = tr_loader_times(t->loader).waited,
                         .imbalance = tr_loader_times(t->loader).imbalance};

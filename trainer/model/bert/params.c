@@ -103,7 +103,8 @@ static bool append_all(tr_params *params, const tr_config *config,
 
 bool bert_params_list(tr_params *params, const tr_config *config)
 {
-    if (!is_shape(config) || !tr_params_open(params, config->layers)
+    if (!is_shape(config)
+        || !tr_params_open(params, config->layers, config->deviation)
         || !append_all(params, config, "bert.embeddings.", BERT_FRONT, front))
         return false;
     for (uint32_t i = 0; i < config->layers; i++) {

@@ -79,8 +79,8 @@ void pre_head_forward(const tr_pass *pass)
         const tr_linear dense = dense_of(pass);
         const tr_norm norm = pre_norm(pass, find(pass, PRE_DENSE_NORM));
 
-        ops->linear_gelu_forward(d, &dense, TR_GELU, n, k->in, k->dense,
-                                 k->active);
+        ops->linear_gelu_forward(d, &dense, pass->config->activation, n, k->in,
+                                 k->dense, k->active);
         ops->norm_forward(d, &norm, n, k->active, &k->norm, k->out);
     }
     /* Without targets, this sets the loss and the gradients to 0. */
@@ -110,7 +110,8 @@ void pre_head_backward(const tr_pass *pass, void *d_out)
         const tr_norm norm = pre_norm(pass, find(pass, PRE_DENSE_NORM));
 
         ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
-        ops->gelu_backward(d, TR_GELU, n * hidden, k->dense, dx);
+        ops->gelu_backward(d, pass->config->activation, n * hidden, k->dense,
+                           dx);
         ops->linear_backward_weight(d, &dense, n, dx, k->in,
                                     pass->params->adds);
         ops->linear_backward_input(d, &dense, n, dx, 0, k->active);

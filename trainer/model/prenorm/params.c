@@ -6,6 +6,7 @@
 #include "model/prenorm/params.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 
 /* A dimension of a tensor. */
@@ -140,15 +141,28 @@ static bool is_valid(const tr_config *c)
            && in_range(c->positions) && c->epsilon >= 0;
 }
 
+/* ModernBERT's layers and head begin with smaller weights in the products that
+ * end them. */
+static bool starts_small(const tr_config *config, pre_tensor which)
+{
+    return config->family == TR_MODERNBERT
+           && (which == PRE_OUT || which == PRE_DOWN || which == PRE_DENSE
+               || which == PRE_HEAD);
+}
+
 static bool add_all(tr_params *params, const tr_config *config,
                     const char *prefix, const shape *shapes, uint32_t layer)
 {
-    for (const shape *s = shapes; s->name; s++)
-        if (is_there(config, s, layer)
-            && !tr_params_add(params, prefix, s->name,
-                              side_of(config, s->rows),
-                              side_of(config, s->columns)))
+    for (const shape *s = shapes; s->name; s++) {
+        if (!is_there(config, s, layer))
+            continue;
+        if (!tr_params_add(params, prefix, s->name, side_of(config, s->rows),
+                           side_of(config, s->columns)))
             return false;
+        if (starts_small(config, s->which))
+            params->tensors[params->n_tensors - 1].deviation /=
+                sqrt(2.0 * config->layers);
+    }
     return true;
 }
 
@@ -156,7 +170,8 @@ bool pre_params_list(tr_params *params, const tr_config *config)
 {
     const layout *const l = layout_of(config);
 
-    if (!is_valid(config) || !tr_params_open(params, config->layers)
+    if (!is_valid(config)
+        || !tr_params_open(params, config->layers, config->deviation)
         || !add_all(params, config, "", l->front, 0))
         return false;
     for (uint32_t i = 0; i < config->layers; i++) {
