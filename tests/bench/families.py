@@ -71,9 +71,10 @@ def pack(build, sequences, causal):
 
 
 def label(tokens, causal):
-    """All tokens, or every seventh."""
+    """All tokens, or other ones at every seventh."""
     keep = np.arange(len(tokens)) % 7 == 3
-    return np.where(keep | causal, tokens, -100).tolist()
+    return np.where(keep | causal, tokens if causal else VOCAB - 1 - tokens,
+                    -100).tolist()
 
 
 # ---- PyTorch ----

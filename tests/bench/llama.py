@@ -3,17 +3,18 @@
     llama.py [--model=125m|1b|toy] [--packs=N] [--steps=N] [--rounds=N]
         [--device=cuda|cpu] BUILD_DIR
 
-Trains a Llama on random tokens with lognormal lengths of mean 600, N (16) packs
-of 2048 tokens a step: with packtrain, also as CUDA graphs, and with a Llama of
-PyTorch on the same packs (llama_torch.py), also compiled.  All predict the next
-token of each sequence, with products in bfloat16 and AdamW.  The table has
-tokens per second, without padding, of the second half of the steps; device.py
-explains the other columns.
+Trains a Llama on random tokens with lognormal lengths of mean 600, in steps of
+PACKS (16) packs of 2048 tokens: with packtrain, also as CUDA graphs, and with a
+Llama of PyTorch on the same packs (llama_torch.py), also compiled.  All predict
+the next token of each sequence, with products in bfloat16 and AdamW.  The table
+has tokens per second, without padding, of the second half of the steps;
+device.py explains the other columns.
 
-MFU, model FLOPs utilization, is the operations of these tokens over the card's
-peak.  Ours counts products and pairs of a token and an earlier one of its
-sequence.  PaLM's formula, also used by nanoGPT and llm.c, counts 6 N + 12 L H Q
-T for each token, with T (2048) tokens of a row as keys.
+MFU, model FLOPs utilization, is the operations per second of these tokens over
+the card's peak.  Ours counts products, and pairs of a token and itself or an
+earlier token of its sequence.  PaLM's formula, also used by nanoGPT and llm.c,
+counts 6 N + 12 L H Q T for each token: N weights, L layers, H heads of Q
+numbers, and all T (2048) tokens of a row as keys.
 
 --device=cpu with --model=toy tests it without a GPU.
 

@@ -107,6 +107,15 @@ typed() {
     train a.pks
 }
 
+@test "labels of tokens that are not masked are refused" {
+    tokens=$(seq -s , 5 40)
+    printf '{"input_ids":[%s],"labels":[%s]}\n' "$tokens" "$tokens" |
+        tokcat -q --from=jsonl --vocab=60 --pad-id=0 --mask-id=4 \
+            --channel=labels:i32:-100 | packstream -q -L 40 -o a.pks
+    refused 64 "a.pks: pack 0 has labels, but no token is masked: BERT and \
+ModernBERT predict masked tokens" train a.pks
+}
+
 @test "--mask is refused if there are labels, in any of the files" {
     lines >some
     typed u8 i32 i32 <some >a.pks

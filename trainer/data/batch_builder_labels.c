@@ -6,8 +6,10 @@
  */
 #include "data/batch_builder_parts.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "data/error.h"
 #include "data/rng.h"
 
 /* Masks tokens.  The mask of a sequence does not depend on how it is packed. */
@@ -21,6 +23,30 @@ static void hide_tokens(const tr_builder *f, const ps_pack *pack, uint64_t key)
                                piece.n_tok, f->token + row, f->label + row,
                                f->places);
     }
+}
+
+/* Targets in a pack that cannot all have kept their tokens by chance. */
+#define MANY_TARGETS 32
+
+/* Refuses labels of tokens that are not masked, which a model would copy. */
+static ps_result check_masked(const tr_builder *f, const ps_pack *pack,
+                              ps_error *err)
+{
+    const int32_t *const label = f->label + f->spans.n_rows;
+    const int32_t *const token = f->token + f->spans.n_rows;
+    uint32_t targets = 0;
+
+    for (uint32_t i = 0; i < pack->n_tok; i++) {
+        if (label[i] != PS_NO_LABEL && label[i] != token[i])
+            return PS_OK;
+        targets += label[i] != PS_NO_LABEL;
+    }
+    if (targets < MANY_TARGETS)
+        return PS_OK;
+    return tr_error(err, PS_ERR_ARGUMENT,
+                    "pack %" PRIu64 " has labels, but no token is masked: BERT "
+                    "and ModernBERT predict masked tokens, and mask them if "
+                    "the stream has no labels", pack->index);
 }
 
 /* ---- Next tokens ---- */
@@ -67,7 +93,7 @@ ps_result tr_builder_label(const tr_builder *f, const ps_pack *pack,
     if (!f->options.causal && !labelled)
         hide_tokens(f, pack, key);
     if (!f->options.causal)
-        return PS_OK;
+        return labelled ? check_masked(f, pack, err) : PS_OK;
     if (!labelled)
         r = label_tokens(f, pack, spans, err);
     if (!labelled || f->info->schema.labels != PS_LABELS_SHIFTED)

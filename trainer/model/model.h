@@ -22,7 +22,6 @@ typedef enum tr_attention {
     TR_CUDNN   /* as TR_VARLEN, but computed by cuDNN on a GPU */
 } tr_attention;
 
-
 typedef struct tr_model tr_model;
 
 /*
@@ -95,10 +94,10 @@ typedef struct tr_step {
 /*
  * Queues the forward pass of a padded batch and keeps the activations for
  * tr_model_backward().  The loss is the weighted sum of the negative
- * log-likelihoods of masked tokens and next-sentence labels; the device's
- * finish() reports it.  Returns false if out of memory for the activations,
- * which grow to fit the largest batch.  In micro-batches, it also queues the
- * backward passes of all but the last.
+ * log-likelihoods of targets and next-sentence labels; the device's finish()
+ * reports it.  Returns false if out of memory for the activations, which grow to
+ * fit the largest batch.  In micro-batches, it also queues the backward passes
+ * of all but the last.
  */
 bool tr_model_forward(tr_model *model, const tr_batch *padded,
                       const tr_step *step);

@@ -2,7 +2,7 @@
  * ops.h - the operations that a model needs from a compute device.
  *
  * A device owns the memory for weights, gradients and activations, and provides
- * about thirty operations on it.  The model chooses the order of operations and
+ * operations on it.  The model chooses the order of operations and
  * their arrays, but never reads an array.  cpu/ implements the operations for
  * CPUs, cuda/ for GPUs.
  *
@@ -154,7 +154,7 @@ typedef struct tr_shards {
     size_t numbers; /* length of the device's arrays, including padding */
 } tr_shards;
 
-/* Arguments of one LAMB step (lamb.h). */
+/* Arguments of one step of LAMB or, without trust ratios, AdamW (lamb.h). */
 typedef struct tr_lamb_args {
     bool trust; /* false: all trust ratios are 1 */
     double beta1, beta2; /* raised to the power of the step's factor */
@@ -296,8 +296,8 @@ typedef struct tr_ops {
                               void *dx);
 
     /*
-     * Norms `heads` heads of norm->width values in place, side by side at the
-     * start of rows that are `stride` values apart.  The norm has no bias;
+     * Normalizes `heads` heads of norm->width values in place, side by side at
+     * the start of rows that are `stride` values apart.  The norm has no bias;
      * `kept` has a row for each head of each row.
      */
     void (*head_norm_forward)(tr_device *d, const tr_norm *norm, size_t rows,

@@ -236,9 +236,9 @@ int conf_parse(conf *c, int argc, char **argv)
 {
     const option_program program = {
         .usage = "[OPTION]... [FILE]...",
-        .summary = "Train a BERT, ModernBERT or Llama on packs from files or "
-                   "standard input.  If\nnames contain %d, each of several "
-                   "processes reads the files of its rank.",
+        .summary = "Train BERT, ModernBERT, Llama, Qwen or Mistral on packs "
+                   "from files or standard\ninput.  If names contain %d, each "
+                   "of several processes reads the files of its\nrank.",
         .entries = entries};
     option_outcome outcome;
     int first;

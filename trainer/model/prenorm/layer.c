@@ -33,6 +33,8 @@ static size_t find(const tr_pass *pass, uint32_t layer, pre_tensor which)
 static layer_parts parts_of(const tr_pass *pass, uint32_t layer)
 {
     const tr_params *const p = pass->params;
+    /* Llama's folders store Q, K and V as separate tensors, and so gate and
+     * up. */
     const bool split = pass->config->family == TR_LLAMA;
     const size_t norm = find(pass, layer, PRE_ATTENTION_NORM);
     layer_parts parts = {
@@ -132,7 +134,7 @@ static void forward_attention(const tr_pass *pass, uint32_t layer,
     ops->linear_forward(d, &parts->out, rows, k->context, false, a->branch);
 }
 
-/* All but the last product. */
+/* The feed-forward network without its last product. */
 static void forward_network(const tr_pass *pass, uint32_t layer,
                             const layer_parts *parts)
 {

@@ -11,9 +11,9 @@
 #include "model/prenorm/params.h"
 
 /*
- * A layer first adds `branch`, the output of the block before it, to the
- * residual stream, and leaves the output of its own last block there.  The
- * first layer has nothing to add.
+ * A layer adds `branch`, the output of the block before it, to the residual
+ * stream; afterwards, `branch` is the output of the layer's last block.  The
+ * first layer adds nothing.
  */
 void pre_layer_forward(const tr_pass *pass, uint32_t layer);
 
