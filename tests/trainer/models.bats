@@ -229,6 +229,10 @@ print("%.2f" % statistics.pstdev(array.array("f", data[head:][begin:end])))' \
     refused 64 "--save and --metrics must be different files" \
         train --config=m --save=a --metrics=a
     train --config=m >again # x.pks is whole
+    run -1 bash -c "ulimit -f 1; '$built/packtrain' --config=m --export=big \
+        x.pks"
+    [[ $output == *"big: model.safetensors: File too large" ]]
+    [ ! -e big ]
     seq 5 6 | "$built/tokcat" --from=ids --vocab=50 --pad-id=0 |
         "$built/packstream" -q -L 64 -o one.pks
     refused 65 "one.pks: the packs have no targets" \

@@ -122,7 +122,6 @@ bool shutdown_catch(shutdown_action *last, void *context)
     handle(SIGTERM, remember, (unsigned)SA_RESETHAND);
     handle(SIGINT, remember, (unsigned)SA_RESETHAND);
     handle(SIGPIPE, remember_broken, 0);
-    handle(SIGXFSZ, SIG_IGN, 0);
     return true;
 }
 

@@ -24,7 +24,7 @@ typedef int shutdown_action(void *context);
 /*
  * From now on, the first SIGTERM or SIGINT runs `action` and then ends the
  * process by that signal; a second signal ends the process immediately.
- * SIGPIPE and SIGXFSZ only make writes fail.  The action runs only between
+ * SIGPIPE only makes writes fail.  The action runs only between
  * shutdown_allow and shutdown_forbid.  Returns false if no thread can be
  * created.  Without this call, the functions below do nothing.
  */
