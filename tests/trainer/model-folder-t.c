@@ -39,6 +39,7 @@ static const tr_config small = {.family = TR_BERT, .vocab_size = 50,
                                 .hidden = 4, .layers = 1, .heads = 2,
                                 .intermediate = 8, .positions = 16,
                                 .activation = TR_GELU_TANH, .epsilon = 1e-12,
+                                .deviation = 0.02,
                                 .dropout = 0.1, .types = 2, .kv_heads = 2,
                                 .head_width = 2, .tied = true,
                                 .rope = {.theta = 10000, .factor = 1},
@@ -276,34 +277,54 @@ static void test_left(void **state)
 }
 
 /* A source gives config.json and the files of the tokenizer. */
-static void test_source(void **state)
+/* The text of the saved config.json. */
+static void read_config(const place *p, char text[1024])
 {
-    const place *p = *state;
-    char path[64], text[512] = "";
-    ps_error err;
+    char path[64];
     FILE *in;
 
-    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_ERR_IO);
-    assert_int_equal(count(p->model), -1);
-    put(p->other, "vocab.txt", "[PAD]\n");
-    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_ERR_IO);
-    assert_string_equal(err.text, "config.json: No such file or directory");
-    assert_int_equal(count(p->model), -1);
-    put(p->other, "config.json", "{\"model_type\":\"bert\",\"x\":1e-12,"
-                                 "\"dtype\":\"bfloat16\","
-                                 "\"architectures\":[\"BertModel\"]}");
-    put(p->other, "notes.txt", "not copied");
-    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_OK);
-    assert_int_equal(count(p->model), 3);
+    memset(text, 0, 1024);
     (void)snprintf(path, sizeof path, "%s/config.json", p->model);
     in = fopen(path, "r");
     assert_non_null(in);
-    assert_true(fread(text, 1, sizeof text - 1, in) > 0);
+    assert_true(fread(text, 1, 1023, in) > 0);
     (void)fclose(in);
-    assert_string_equal(text, "{\n  \"model_type\": \"bert\",\n"
-                              "  \"x\": 1e-12,\n  \"dtype\": \"float32\",\n"
-                              "  \"architectures\": [\n"
-                              "    \"BertForPreTraining\"\n  ]\n}\n");
+}
+
+/* A config.json of the model in `small`, with a key that this model ignores. */
+#define SMALL \
+    "{\"model_type\":\"bert\",\"x\":1e-12,\"dtype\":\"bfloat16\"," \
+    "\"architectures\":[\"BertModel\"],\"vocab_size\":50," \
+    "\"hidden_size\":4,\"num_hidden_layers\":1,\"intermediate_size\":8," \
+    "\"max_position_embeddings\":16,\"hidden_act\":\"gelu_new\","
+
+static void test_source(void **state)
+{
+    const place *p = *state;
+    char text[1024], composed[1024];
+    ps_error err;
+
+    /* Without a config.json of this model, it is composed. */
+    assert_int_equal(save(p, COUNT(tensors), NULL, &err), PS_OK);
+    read_config(p, composed);
+    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_OK);
+    read_config(p, text);
+    assert_string_equal(text, composed);
+    put(p->other, "vocab.txt", "[PAD]\n");
+    put(p->other, "notes.txt", "not copied");
+    put(p->other, "config.json", SMALL "\"num_attention_heads\":1}");
+    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_OK);
+    assert_int_equal(count(p->model), 3);
+    read_config(p, text);
+    assert_string_equal(text, composed);
+    put(p->other, "config.json", SMALL "\"num_attention_heads\":2}");
+    assert_int_equal(save(p, COUNT(tensors), p->other, &err), PS_OK);
+    read_config(p, text);
+    assert_non_null(strstr(text, "{\n  \"model_type\": \"bert\",\n"
+                                 "  \"x\": 1e-12,\n"
+                                 "  \"dtype\": \"float32\",\n"
+                                 "  \"architectures\": [\n"
+                                 "    \"BertForPreTraining\"\n  ],\n"));
 }
 
 /* A folder with shards is refused and stays as it is. */
@@ -335,6 +356,7 @@ static void test_composed(void **state)
         configs[i] = small;
         configs[i].dropout = i == 0 ? 0.1 : 0;
         configs[i].types = i == 0 ? 2 : 1;
+        configs[i].deviation = 0.01 + 0.01 * (double)i;
         configs[i].family = i == 0   ? TR_BERT
                             : i == 1 ? TR_MODERNBERT
                                      : TR_LLAMA;
