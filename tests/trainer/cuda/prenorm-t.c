@@ -174,7 +174,8 @@ static void check(const family *f, tr_precision precision, tr_rows rows,
 static void test_families(void **state)
 {
     for (size_t i = 0; i < COUNT(families); i++) {
-        check(families + i, TR_FLOAT, TR_PADDED, NEAR);
+        if (!is_short())
+            check(families + i, TR_FLOAT, TR_PADDED, NEAR);
         check(families + i, TR_FLOAT, TR_UNPADDED, NEAR);
     }
 }
@@ -234,7 +235,8 @@ static size_t learn(const family *f, tr_graph_mode mode,
 
 static void test_graphs(void **state)
 {
-    for (size_t i = 0; i < COUNT(families); i++) {
+    /* ModernBERT and Qwen3 use every operation. */
+    for (size_t i = 1; i < COUNT(families); i += is_short() ? 3 : 1) {
         real *singly[STEPS], *graphs[STEPS];
         const size_t bytes = learn(families + i, TR_ROUNDED, singly);
 
