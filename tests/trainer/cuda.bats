@@ -78,7 +78,7 @@ config() {
         "cls_token_id": 2, "sep_token_id": 3'
     text | grep . | tokcat -q --from=ids --vocab=60 --pad-id=0 --mask-id=4 |
         packstream -q -L 32 -d 4 -w 4 -o ids.pks
-    small=(--packs=5 --epochs=100 --stats=json --report=1 --steps=6)
+    small=(--packs=5 --epochs=100 --stats=json --report=1 --steps=4)
     for model in llama qwen3 modernbert; do
         train --config="$model" ids.pks >cpu
         gpu --config="$model" ids.pks >all
