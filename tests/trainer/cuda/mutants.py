@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""mutants.py - plants bugs into the back ends for GPUs and CPUs, and into the
-sources that both share, one at a time, and prints which check finds each.
+"""mutants.py - plants bugs into the CUDA back end, and into the sources that
+both back ends share, one at a time, and prints which check finds each.
 
 usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
        mutants.py [--table=FILE] --texts
@@ -47,16 +47,10 @@ SDPA = {"cuda/sdpa.cc", "cuda/spans.cc"}
 APART = {LT, "cuda/sdpa.cc", "cuda/sdpa_none.cc", "cuda/ranks.cc",
          NCCL, "cuda/nccl_none.cc"}
 
-# The programs for sources that both back ends share, and for those of the CPU's
-# back end, and the libraries that contain these sources.
+# The programs for sources that both back ends share, and the libraries that
+# contain these sources.
 SHARED = {"gradient-t": "libbertdouble", "packed-double-t": "libbertdouble",
           "lamb-t": "libberttrain"}
-CPU = {"../%s-t" % name: "libbert" + way
-       for name, way in (("rows-double", "double"), ("parts-double", "double"),
-                         ("attention-double", "double"),
-                         ("attention-tiles-double", "double"),
-                         ("packed-double", "double"))}
-LIBRARIES = {**SHARED, **CPU}
 
 KINDS = {".c", ".cc", ".cu", ".h"}
 
@@ -212,8 +206,6 @@ def target_of(program):
 
 def orders_of(program):
     """Orders, and whether each is a quick run, as in check.sh."""
-    if program in CPU:
-        return [("forward", False)]
     way = way_of(program)
     if way in SLOW:
         return [("1", way != "asan" or program == "attention-asan-t")]
@@ -262,8 +254,6 @@ def run_check(program, folder):
 
 def programs_for(bug, users):
     """Programs that use the changed sources, fastest first."""
-    if bug.file.startswith("cpu/"):
-        return list(CPU)
     if bug.shared:
         return (["lamb-t"] if users == {"optim/lamb.c"}
                 else ["gradient-t", "packed-double-t"])
@@ -354,7 +344,7 @@ class Hunt:
         if self.only:
             programs = [self.only]
         for program in programs:
-            library = LIBRARIES[program] if bug.shared else "libbertcuda"
+            library = SHARED[program] if bug.shared else "libbertcuda"
             suffix = ".o" if bug.shared else SUFFIX[way_of(program)]
             self.trust(program)
             for source in sorted(users):
