@@ -33,7 +33,7 @@ typedef struct PksLoader {
 
     /* The batch. */
     int *inputs;     /* [B * T] */
-    int *targets;    /* [B * T], negative where there is no target */
+    int *targets;    /* [B * T], negative without a target */
     int *positions;  /* [B * T] */
     int *cu_seqlens; /* [num_seqs + 1], from 0 to B * T: sequence i consists of
                         tokens cu_seqlens[i] to cu_seqlens[i + 1] - 1 */
@@ -161,7 +161,7 @@ static inline void pksloader_init(PksLoader *loader, const char *filename,
     pksloader_reset(loader);
 }
 
-/* Gathers a per-token field into `to`; returns false if there is none. */
+/* Gathers a per-token field into `to`; returns false if packs lack it. */
 static inline bool pks_gather_(const PksLoader *loader, const ps_pack *pack,
                                const ps_spans *spans, const char *name,
                                int *to)
@@ -201,7 +201,7 @@ static inline void pks_row_(PksLoader *loader, uint64_t i, size_t b)
                          loader->targets + row);
     n = (int)spans.n_spans;
     if (cu[n] == cu[n - 1])
-        n--; /* there is no padding */
+        n--; /* the padding is empty */
     for (int s = 0; s <= n; s++)
         cu[s] += (int)row;
     loader->num_seqs += n;

@@ -138,7 +138,7 @@ PARTS = {"grouping": ("grouping of spans", "3.6 %, with streams"),
          "embedding": ("embedding by segments", "")}
 
 
-def by_bert_train(stream, how, options):
+def by_packtrain(stream, how, options):
     """From two reports, of which the second counts."""
     m = MODELS[options.model]
     done = subprocess.run([
@@ -166,7 +166,7 @@ def by_torch(stream, way, options):
 
 
 def train(stream, how, options):
-    return (by_torch if isinstance(how, str) else by_bert_train)(
+    return (by_torch if isinstance(how, str) else by_packtrain)(
         stream, how, options)
 
 

@@ -442,7 +442,7 @@ static void *allocate(size_t n)
     return malloc(n);
 }
 
-/* Saves, and reads again, with n allocations; returns what they return. */
+/* Save and load a folder; allocations after the first n fail. */
 static ps_result save_with(const place *p, const char *source, size_t n)
 {
     ps_error err;

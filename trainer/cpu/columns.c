@@ -25,7 +25,7 @@ static void add_products(size_t n, const real *x, const real *y,
         sums[i] += (double)(x[i] * y[i]);
 }
 
-/* What is summed: see tr_columns_sum_heads().  y NULL stands for 1. */
+/* Arguments of tr_columns_sum_heads(); if y is NULL, x alone is summed. */
 typedef struct matrix {
     size_t rows, heads, columns, stride;
     const real *x;

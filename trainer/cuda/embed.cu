@@ -208,7 +208,7 @@ static void lookup_forward(tr_device *d, size_t rows, size_t width,
                         tr_cuda_weight(cuda_of(d), table), y);
 }
 
-/* `token` belongs to a staged batch, whose segments are used. */
+/* Sums the segments of the staged batch that contains `token`. */
 static void lookup_backward(tr_device *d, size_t rows, size_t width,
                             const int32_t *token, const void *dy,
                             real *table_gradient)

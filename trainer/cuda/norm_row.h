@@ -29,9 +29,9 @@ template <int N> static inline __device__ unsigned column_of(int k)
 }
 
 /*
- * What a norm's rows are: whole rows that are adjacent or, with `heads` above
- * 1, the heads at the start of rows that are `stride` values apart.  The rows
- * of `hat` are always adjacent.
+ * The rows of a norm: adjacent rows or, with `heads` above 1, the heads at the
+ * start of rows that are `stride` values apart.  The rows of `hat` are always
+ * adjacent.
  */
 struct norm_rows {
     unsigned heads;

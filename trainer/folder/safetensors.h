@@ -42,7 +42,7 @@
 /* A file that is open for reading. */
 typedef struct safetensors safetensors;
 
-/* All members belong to the file and are valid until it is closed. */
+/* The file owns all members, which are valid until it is closed. */
 typedef struct safetensors_tensor {
     const char *name;      /* UTF-8, as in the file */
     const char *type;      /* "F32", "BF16" ... */
@@ -106,7 +106,7 @@ ps_result safetensors_equal(const safetensors *a, const safetensors_tensor *ta,
 
 /* ---- Writing ---- */
 
-/* A tensor to write; everything belongs to the caller. */
+/* A tensor to write; the caller owns all members. */
 typedef struct safetensors_item {
     const char *name; /* UTF-8, unique, not "__metadata__" */
     size_t rank;      /* 1 or 2 */

@@ -39,7 +39,7 @@ static range find_rows(const int32_t *numbers, uint32_t n, range rows)
                    find(numbers, n, (int32_t)rows.end)};
 }
 
-/* Copies n numbers to *to, less `base`, and moves *to behind them. */
+/* Copies n numbers, minus `base`, to *to, and advances *to. */
 static const int32_t *copy(int32_t **to, const int32_t *from, size_t n,
                            uint32_t base)
 {

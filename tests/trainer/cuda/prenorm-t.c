@@ -54,7 +54,7 @@ static const family families[] = {
       .activation = TR_GELU_TANH, .window = 7,
       .windowed = {true, true, true}}}};
 
-/* What a device computes for a batch. */
+/* A device's results for a batch. */
 typedef struct answer {
     double loss, evaluated;
     size_t n; /* numbers */
