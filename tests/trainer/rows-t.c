@@ -433,20 +433,21 @@ static void test_linear_adds(void **state)
                    .weight_gradient = once,
                    .bias_gradient = b};
 
-    ops->linear_backward_weight(d, &l, ROWS, dy, x, 0);
+    ops->linear_backward_weight(d, &l, ROWS, dy, x);
     l.weight_gradient = twice;
     l.bias_gradient = c;
     memset(twice, 0xff, sizeof twice);
     memset(c, 0xff, sizeof c);
-    ops->linear_backward_weight(d, &l, ROWS, dy, x, 0);
-    ops->linear_backward_weight(d, &l, ROWS, dy, x, 1);
+    ops->linear_backward_weight(d, &l, ROWS, dy, x);
+    l.adds = true;
+    ops->linear_backward_weight(d, &l, ROWS, dy, x);
     for (size_t i = 0; i < WIDTH * WORDS; i++)
         assert_near((double)twice[i], 2 * (double)once[i], NEAR);
     for (size_t i = 0; i < WIDTH; i++)
         assert_near((double)c[i], 2 * (double)b[i], NEAR);
     memcpy(once, twice, sizeof once);
     memcpy(b, c, sizeof b);
-    ops->linear_backward_weight(d, &l, 0, dy, x, 1);
+    ops->linear_backward_weight(d, &l, 0, dy, x);
     assert_memory_equal(once, twice, sizeof once);
     assert_memory_equal(b, c, sizeof b);
     free(dy);
@@ -476,7 +477,7 @@ static void test_linear_without_bias(void **state)
                    * (double)w[i % WIDTH * WORDS + j];
         assert_near((double)y[i], sum, NEAR);
     }
-    ops->linear_backward_weight(d, &l, ROWS, dy, x, 0);
+    ops->linear_backward_weight(d, &l, ROWS, dy, x);
     free(w);
     free(x);
     free(dy);

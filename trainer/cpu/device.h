@@ -51,7 +51,7 @@ void tr_cpu_linear_gelu_backward(tr_device *d, const tr_linear *l,
                                  const void *dy, const void *u, void *du);
 void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
-                                   const void *x, int beta);
+                                   const void *x);
 
 /* Used by other operations. */
 void tr_cpu_gelu_forward(tr_activation act, size_t n, const real *u, real *y);

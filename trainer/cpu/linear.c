@@ -65,19 +65,20 @@ void tr_cpu_linear_gelu_backward(tr_device *d, const tr_linear *l,
 
 void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
-                                   const void *x, int beta)
+                                   const void *x)
 {
     (void)d;
     if (l->bias_gradient)
-        tr_columns_sum(rows, l->out, l->stride, dy, beta, l->bias_gradient);
+        tr_columns_sum(rows, l->out, l->stride, dy, l->adds,
+                       l->bias_gradient);
     if (rows == 0) { /* some BLAS libraries then leave it unset */
-        if (!beta)
+        if (!l->adds)
             memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
         return;
     }
     tr_multiply(&(tr_product){
                 .m = l->out, .n = l->in, .k = rows,
                 .a = dy, .a_turned = true, .a_stride = l->stride, .b = x,
-                .beta = (real)beta,
+                .beta = l->adds,
                 .c = l->weight_gradient, .c_stride = l->in});
 }

@@ -100,10 +100,10 @@ static void linear_gelu_backward(tr_device *d, const tr_linear *l,
 }
 
 static void linear_backward_weight(tr_device *d, const tr_linear *l,
-                                   size_t rows, const void *dy, const void *x,
-                                   int beta)
+                                   size_t rows, const void *dy, const void *x)
 {
     tr_cuda *const c = cuda_of(d);
+    const int beta = l->adds;
     tr_product p = {};
 
     if (rows == 0 && !beta)

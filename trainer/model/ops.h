@@ -50,6 +50,7 @@ typedef struct tr_linear {
     const real *bias;
     real *weight_gradient;
     real *bias_gradient;
+    bool adds; /* backward adds to the gradients instead of setting them */
 } tr_linear;
 
 /*
@@ -65,7 +66,7 @@ typedef struct tr_norm {
     const real *bias;
     real *gain_gradient;
     real *bias_gradient;
-    bool adds; /* backward adds to the gradients instead of setting them */
+    bool adds; /* as in tr_linear */
 } tr_norm;
 
 /* Values that a forward norm keeps for norm_backward. */
@@ -241,11 +242,11 @@ typedef struct tr_ops {
     void (*linear_gelu_backward)(tr_device *d, const tr_linear *l,
                                  tr_activation act, size_t rows,
                                  const void *dy, const void *u, void *du);
-    /* Sets the weight gradient to dy^T x + beta times itself, with beta 0 or 1,
-     * and likewise the bias gradient with the column sums of dy. */
+    /* Computes the weight gradient, dy^T x, and the bias gradient, the column
+     * sums of dy. */
     void (*linear_backward_weight)(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
-                                   const void *x, int beta);
+                                   const void *x);
 
     /* ---- Row by row ---- */
 

@@ -112,7 +112,8 @@ tr_linear tr_params_linear(const tr_params *params, size_t weight, size_t bias,
         .weight = tr_params_weight(params, weight),
         .bias = tr_params_weight(params, bias),
         .weight_gradient = tr_params_gradient(params, weight),
-        .bias_gradient = tr_params_gradient(params, bias)};
+        .bias_gradient = tr_params_gradient(params, bias),
+        .adds = params->adds};
 }
 
 tr_norm tr_params_norm(const tr_params *params, size_t gain, size_t bias,
@@ -121,9 +122,9 @@ tr_norm tr_params_norm(const tr_params *params, size_t gain, size_t bias,
     return (tr_norm){
         .width = params->tensors[gain].columns,
         .epsilon = epsilon,
-        .adds = params->adds,
         .gain = tr_params_weight(params, gain),
         .bias = tr_params_weight(params, bias),
         .gain_gradient = tr_params_gradient(params, gain),
-        .bias_gradient = tr_params_gradient(params, bias)};
+        .bias_gradient = tr_params_gradient(params, bias),
+        .adds = params->adds};
 }

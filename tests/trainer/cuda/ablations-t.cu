@@ -338,9 +338,9 @@ static void ablate_gelu(const rig &r)
         u(r, VALUES, n), y(r, VALUES, n), du(r, VALUES, n);
     real *const bias = (real *)weights + model.hidden * model.inner;
     const tr_linear in = {model.hidden, model.inner, model.inner, weights,
-                          bias, NULL, NULL};
+                          bias, NULL, NULL, false};
     const tr_linear out = {model.inner, model.hidden, model.hidden, weights,
-                           NULL, NULL, NULL};
+                           NULL, NULL, NULL, false};
 
     redraw(weights, 1, 0.1);
     r.ops->weights_written(r.d, weights, weights.n);

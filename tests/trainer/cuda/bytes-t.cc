@@ -51,8 +51,9 @@ static void test_kernels(const rig &r)
     const tr_norm_kept kept = {hat.p, inverse};
     const array w(r, REALS, numbers(WIDTH * WIDTH + WIDTH));
     const tr_linear up = {WIDTH, WIDTH, WIDTH, w, (real *)w + WIDTH * WIDTH,
-                            NULL, NULL};
-    const tr_linear decoder = {1, LOGITS, WIDTH, NULL, NULL, gain, bias};
+                            NULL, NULL, false};
+    const tr_linear decoder = {1, LOGITS, WIDTH, NULL, NULL, gain, bias,
+                               false};
 
     r.ops->weights_written(r.d, w, w.n);
     hostcuda_counts_reset();
@@ -71,7 +72,7 @@ static void test_kernels(const rig &r)
     /* The row again; all threads read its label, weight and own logit. */
     check(r, "cross_entropy_kernel", z + index + column,
           z + 512 * ROWS * 12, h + ROWS * sizeof(double));
-    r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b, 0);
+    r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b);
     check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));
 }
 

@@ -38,7 +38,7 @@ struct layers {
     {
         real *const weight = (real *)weights + layer * LAYER;
         const tr_linear l = {SIDE, SIDE, SIDE, weight,
-                               weight + SIDE * SIDE, NULL, NULL};
+                               weight + SIDE * SIDE, NULL, NULL, false};
         const unsigned before = hostcuda_lt_counts().heuristics;
         const numbers all = weights.back(), from = x.back();
         const double *const w = &all[layer * LAYER];
@@ -113,7 +113,8 @@ static int gelu_launches(const rig &r, size_t rows, size_t shift,
     const layers l(r, rows);
     const size_t n = rows * SIDE;
     real *const bias = biased ? (real *)l.weights + SIDE * SIDE : NULL;
-    const tr_linear up = {SIDE, SIDE, SIDE, l.weights, bias, NULL, NULL};
+    const tr_linear up = {SIDE, SIDE, SIDE, l.weights, bias, NULL, NULL,
+                          false};
     const array u(r, VALUES, n + shift), y(r, VALUES, n), d(r, VALUES, n);
     char *const where = u.p + shift * r.d->value_size;
     tr_results results;
@@ -170,7 +171,7 @@ static bool run_product(char *why, size_t size)
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 24 * sizeof *w);
-    const tr_linear l = {3, 5, 5, w, w + 15, NULL, NULL};
+    const tr_linear l = {3, 5, 5, w, w + 15, NULL, NULL, false};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 24 * sizeof *w);

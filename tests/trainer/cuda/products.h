@@ -86,17 +86,18 @@ static inline bool is_weight_backward(const rig &r, tr_linear l, size_t rows,
     numbers right = draw(r, REALS, once.size(), 36);
     bool good;
 
-    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 0);
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x);
+    l.adds = true;
     good = same(gradients->back(), once, near);
     gradients->set(right);
     for (size_t i = 0; i < once.size(); i++)
         right[i] += once[i];
-    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 1);
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x);
     good = same(gradients->back(), right, near) && good;
     for (size_t i = 0; i < l.out * l.in; i++)
         right[i] += once[i];
     l.bias = l.bias_gradient = NULL;
-    r.ops->linear_backward_weight(r.d, &l, rows, dy, x, 1);
+    r.ops->linear_backward_weight(r.d, &l, rows, dy, x);
     return same(gradients->back(), right, near) && good;
 }
 
@@ -113,7 +114,8 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     const array y(r, VALUES, rows * stride), dx(r, VALUES, rows * in);
     tr_linear l = {in,        out, stride,
                    weights,   (real *)weights + out * in,
-                   gradients, (real *)gradients + out * in};
+                   gradients, (real *)gradients + out * in,
+                   false};
     numbers product(rows * out), d(rows * in), after(n);
     bool good;
 

@@ -186,11 +186,11 @@ static void queue_steps(const pupil &p, const layout &l, const array &one,
         for (size_t i = 0; i < l.buckets.size(); i++) {
             const tr_range b = l.buckets[i];
             const tr_linear to = {1, b.count, l.n, NULL, NULL,
-                                  (real *)p.gradients + b.first, unused};
+                                  (real *)p.gradients + b.first, unused,
+                                  false};
 
             r.ops->linear_backward_weight(
-                r.d, &to, 2, rows[step]->p + b.first * r.d->value_size, one,
-                0);
+                r.d, &to, 2, rows[step]->p + b.first * r.d->value_size, one);
             r.ops->sum_begin(r.d, i);
         }
         check(r.ops->sum_end(r.d), "%s: sums fail", r.name);
@@ -198,7 +198,8 @@ static void queue_steps(const pupil &p, const layout &l, const array &one,
         for (size_t i = l.buckets.size(); i-- > 0;) {
             const tr_range b = l.buckets[i];
             const real *const w = (real *)p.weights + b.first;
-            const tr_linear from = {1, b.count, b.count, w, w, NULL, NULL};
+            const tr_linear from = {1, b.count, b.count, w, w, NULL, NULL,
+                                    false};
 
             r.ops->await_weights(r.d, i);
             r.ops->linear_forward(r.d, &from, 1, one, false, y[step][i]->p);

@@ -392,7 +392,7 @@ static bool is_copy_new(const rig &r, const array &weights, size_t n)
 {
     const array one(r, VALUES, numbers(1, 1)), y(r, VALUES, n);
     const numbers w = weights.back();
-    const tr_linear l = {1, n, n, weights, weights, NULL, NULL};
+    const tr_linear l = {1, n, n, weights, weights, NULL, NULL, false};
 
     r.ops->linear_forward(r.d, &l, 1, one, false, y);
     return same(y.back(), w, r.bf16 ? 4e-3 : r.near);
@@ -544,13 +544,13 @@ static bool run_all(char *why, size_t size)
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 8 * sizeof *w);
-    const tr_linear l = {2, 4, 4, w, w, w + 8, w + 16};
+    const tr_linear l = {2, 4, 4, w, w, w + 8, w + 16, false};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 8 * sizeof *w);
         d->ops->weights_written(d, w, 8);
         good = d->ops->stage(d, &b.batch) != NULL;
-        d->ops->linear_backward_weight(d, &l, 1, w + 24, w + 24, 0);
+        d->ops->linear_backward_weight(d, &l, 1, w + 24, w + 24);
         d->ops->lamb(d, &step, 1, &part, 8, w, w + 8, w + 16, w + 24);
     }
     good = d->ops->finish(d, &results, &text) && w != NULL && good;

@@ -125,10 +125,8 @@ static void backward_network(const tr_pass *pass, uint32_t layer,
         bert_dropout_site(layer, BERT_SITE_OUTPUT), s->d_sum, s->d_branch);
     ops->linear_gelu_backward(d, &parts->down, pass->config->activation, rows,
                               d_branch, k->up, s->d_wide);
-    ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu,
-                                pass->params->adds);
-    ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu);
+    ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle);
     ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }
 
@@ -151,13 +149,11 @@ static void backward_attention(const tr_pass *pass, uint32_t layer,
     ops->norm_backward(
         d, &parts->attention, rows, &k->attention, s->d_sum, &pass->dropout,
         bert_dropout_site(layer, BERT_SITE_ATTENTION), s->d_x, s->d_branch);
-    ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context);
     ops->linear_backward_input(d, &parts->out, rows, d_branch, 0, s->d_sum);
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_sum,
                             s->d_qkv);
-    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, x,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv, x);
     ops->linear_backward_input(d, &parts->qkv, rows, s->d_qkv, 1, s->d_x);
 }
 

@@ -85,14 +85,12 @@ void bert_mlm_backward(const tr_pass *pass, void *d_hidden)
     const size_t n = batch->n_mlm;
     void *const dx = k->scratch;
 
-    ops->linear_backward_weight(d, &decoder, n, k->logits, k->out,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &decoder, n, k->logits, k->out);
     ops->linear_backward_input(d, &rounded, n, k->logits, 0, dx);
     ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
     ops->gelu_backward(d, pass->config->activation, n * dense.out, k->dense,
                        dx);
-    ops->linear_backward_weight(d, &dense, n, dx, k->in,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &dense, n, dx, k->in);
     ops->linear_backward_input(d, &dense, n, dx, 0, k->out);
     ops->scatter_rows(d, n, dense.in, batch->mlm_row, k->out, d_hidden);
 }

@@ -53,12 +53,10 @@ void bert_nsp_backward(const tr_pass *pass, void *d_hidden)
     const size_t n = batch->n_seq;
     void *const dx = k->scratch;
 
-    ops->linear_backward_weight(d, &classes, n, k->logits, k->pooled,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &classes, n, k->logits, k->pooled);
     ops->linear_backward_input(d, &classes, n, k->logits, 0, dx);
     ops->tanh_backward(d, n * pooler.out, k->pooled, dx);
-    ops->linear_backward_weight(d, &pooler, n, dx, k->in,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &pooler, n, dx, k->in);
     ops->linear_backward_input(d, &pooler, n, dx, 0, k->pooled);
     ops->scatter_rows(d, n, pooler.in, batch->cls_row, k->pooled, d_hidden);
 }

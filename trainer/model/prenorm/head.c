@@ -48,7 +48,6 @@ static void decode(const tr_pass *pass, const tr_linear *decoder, size_t first,
     const tr_batch *const batch = pass->batch;
     const pre_head_kept *const k = &pre_kept(pass)->head;
     void *const x = pre_value_at(pass, k->out, first * decoder->in);
-    const bool more = first > 0 || pass->params->adds;
 
     ops->linear_forward(d, decoder, n, x, decoder->bias != NULL, k->logits);
     if (pass->evaluate)
@@ -56,10 +55,10 @@ static void decode(const tr_pass *pass, const tr_linear *decoder, size_t first,
                             batch->mlm_label + first, k->right + first);
     ops->cross_entropy(d, TR_LOSS_MLM, n, decoder->out, k->stride, k->logits,
                        batch->mlm_label + first, batch->mlm_weight + first,
-                       k->loss + first, more);
+                       k->loss + first, decoder->adds);
     if (pass->evaluate)
         return;
-    ops->linear_backward_weight(d, decoder, n, k->logits, x, more);
+    ops->linear_backward_weight(d, decoder, n, k->logits, x);
     ops->linear_backward_input(d, decoder, n, k->logits, 0, x);
 }
 
@@ -69,7 +68,7 @@ void pre_head_forward(const tr_pass *pass)
     tr_device *const d = pass->device;
     const pre_activations *const a = pre_kept(pass);
     const pre_head_kept *const k = &a->head;
-    const tr_linear decoder = decoder_of(pass);
+    tr_linear decoder = decoder_of(pass);
     const size_t n = pass->batch->n_mlm;
     size_t first = 0;
 
@@ -89,6 +88,7 @@ void pre_head_forward(const tr_pass *pass)
 
         decode(pass, &decoder, first, rows);
         first += rows;
+        decoder.adds = true;
     } while (first < n);
 }
 
@@ -112,8 +112,7 @@ void pre_head_backward(const tr_pass *pass, void *d_out)
         ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
         ops->gelu_backward(d, pass->config->activation, n * hidden, k->dense,
                            dx);
-        ops->linear_backward_weight(d, &dense, n, dx, k->in,
-                                    pass->params->adds);
+        ops->linear_backward_weight(d, &dense, n, dx, k->in);
         ops->linear_backward_input(d, &dense, n, dx, 0, k->active);
         dx = k->active;
     }

@@ -182,12 +182,10 @@ static void backward_network(const tr_pass *pass, uint32_t layer,
     const pre_scratch *const s = &pre_kept(pass)->scratch;
 
     ops->linear_backward_input(d, &parts->down, rows, s->d_x, 0, s->d_gated);
-    ops->linear_backward_weight(d, &parts->down, rows, s->d_x, k->gated,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->down, rows, s->d_x, k->gated);
     ops->gate_backward(d, pass->config->activation, rows, parts->down.in,
                        k->up, s->d_gated, s->d_up);
-    ops->linear_backward_weight(d, &parts->gate, rows, s->d_up, k->middle,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->gate, rows, s->d_up, k->middle);
     ops->linear_backward_input(d, &parts->gate, rows, s->d_up, 0, s->d_in);
     ops->add_norm_backward(d, &parts->network, rows, &k->network, s->d_in,
                            s->d_x);
@@ -204,15 +202,14 @@ static void backward_attention(const tr_pass *pass, uint32_t layer,
     const tr_attend attend = attend_of(pass, layer);
     const tr_rotary rotary = rotary_of(pass, layer);
 
-    ops->linear_backward_weight(d, &parts->out, rows, s->d_x, k->context,
-                                pass->params->adds);
+    ops->linear_backward_weight(d, &parts->out, rows, s->d_x, k->context);
     ops->linear_backward_input(d, &parts->out, rows, s->d_x, 0, s->d_context);
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_context,
                             s->d_qkv);
     ops->rotate(d, &rotary, rows, pass->batch->position, true, s->d_qkv);
     norm_heads(pass, layer, true, s->d_qkv);
     ops->linear_backward_weight(d, &parts->qkv, rows, s->d_qkv,
-                                input_of(k, parts), pass->params->adds);
+                                input_of(k, parts));
     if (!parts->has_norm) {
         ops->linear_backward_input(d, &parts->qkv, rows, s->d_qkv, 1, s->d_x);
         return;
