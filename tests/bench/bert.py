@@ -57,13 +57,8 @@ CONTENDERS = {
 }
 
 
-def sequences():
-    """Sequences drawn by gen, with tokens reduced to below VOCAB."""
-    command = ["gen", "--bytes=%d" % (2 * TOKENS), "--longest=%d" % LENGTH]
-    if measure.wikipedia():
-        command.append("--hist=" + measure.wikipedia())
-    else:
-        command.append("--mean=256")
+def drawn(command, vocab):
+    """Sequences drawn by gen, with tokens reduced to below `vocab`."""
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise Failed("gen failed")
@@ -72,8 +67,17 @@ def sequences():
     while at < len(done.stdout):
         count = int.from_bytes(done.stdout[at:at + 4], "little")
         tokens = array.array("H", done.stdout[at + 4:at + 4 + 2 * count])
-        yield [first + token % (VOCAB - first) for token in tokens]
+        yield [first + token % (vocab - first) for token in tokens]
         at += 4 + 2 * count
+
+
+def sequences():
+    command = ["gen", "--bytes=%d" % (2 * TOKENS), "--longest=%d" % LENGTH]
+    if measure.wikipedia():
+        command.append("--hist=" + measure.wikipedia())
+    else:
+        command.append("--mean=256")
+    return drawn(command, VOCAB)
 
 
 def write_records(folder):

@@ -216,31 +216,29 @@ def model_of(model, length, device):
                                    fused=device == "cuda")
 
 
-def train(bert, optimiser, batches, way, device):
+def train(model, optimiser, loss_of, batches, device):
     for batch in batches:
         with torch.autocast(device, torch.bfloat16):
-            loss = loss_of(bert, batch, way)
+            loss = loss_of(model, batch)
         optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(bert.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
     if not torch.isfinite(loss):  # waits for the device, too
         raise ArithmeticError("the loss is %f" % loss)
-    if any(part.grad is None for part in bert.parameters()):
+    if any(part.grad is None for part in model.parameters()):
         raise ArithmeticError("not all gradients are computed")
 
 
-def tokens_per_second(model, rows, length, packs, warmup, device, way):
-    """Of the steps after `warmup`; batches are on the device beforehand."""
-    torch.manual_seed(1)
-    way = WAYS[way]
-    bert, optimiser = model_of(model, length, device)
+def timed(model, optimiser, loss_of, batches_of, rows, packs, warmup, device):
+    """Tokens per second of the steps after `warmup`.  batches_of(steps) returns
+    batches that are on the device."""
     steps = [rows[i:i + packs] for i in range(0, len(rows), packs)]
     try:
-        batches = batches_of(steps, length, way, device)
-        train(bert, optimiser, batches[:warmup], way, device)
+        batches = batches_of(steps)
+        train(model, optimiser, loss_of, batches[:warmup], device)
         start = time.perf_counter()
-        train(bert, optimiser, batches[warmup:], way, device)
+        train(model, optimiser, loss_of, batches[warmup:], device)
         seconds = time.perf_counter() - start
     finally:
         optimiser.zero_grad()
@@ -249,3 +247,13 @@ def tokens_per_second(model, rows, length, packs, warmup, device, way):
             torch.cuda.empty_cache()
     return sum(sum(row["seq_lengths"])
                for step in steps[warmup:] for row in step) / seconds
+
+
+def tokens_per_second(model, rows, length, packs, warmup, device, way):
+    torch.manual_seed(1)
+    way = WAYS[way]
+    return timed(*model_of(model, length, device),
+                 functools.partial(loss_of, way=way),
+                 functools.partial(batches_of, length=length, way=way,
+                                   device=device),
+                 rows, packs, warmup, device)

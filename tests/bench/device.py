@@ -220,25 +220,33 @@ def head(options):
             options.rounds, options.steps - options.steps // 2), ""]
 
 
-def table(streams, options):
-    model = MODELS[options.model]
-    product = peak()[1] if options.device == "cuda" else None
-    speeds, skipped = measured(CONTENDERS, streams, options)
+def compared(speeds, skipped, flops, product):
+    """Lines for contenders, with the operations of a token by two formulas; the
+    card's peak is `product` or None."""
     first = next(iter(speeds.values()), None)
     rows = [["", "tokens/s", "quartiles", "times", "95 %", "MFU", "PaLM's"]]
-    for who, (kind, _) in CONTENDERS.items():
+    for who, each_token in flops.items():
         if who in skipped:
             rows.append(["%s: skipped: %s" % (who, skipped[who])])
             continue
         low, middle, high = measure.quartiles(speeds[who])
         times, *ends = measure.ratio(speeds[who], first)
-        flops = (model_flops(model, rows_of(streams[kind], options.packs)),
-                 palm_flops(model))
         rows.append([who, "%.0f" % middle, "%.0f-%.0f" % (low, high),
                      "%.2f" % times, "%.2f-%.2f" % tuple(ends),
                      *("%.1f %%" % (100 * middle * each / product)
-                       if product else "?" for each in flops)])
-    return head(options) + measure.table(rows) + NOTES, skipped
+                       if product else "?" for each in each_token)])
+    return measure.table(rows)
+
+
+def table(streams, options):
+    model = MODELS[options.model]
+    product = peak()[1] if options.device == "cuda" else None
+    speeds, skipped = measured(CONTENDERS, streams, options)
+    flops = {who: (model_flops(model, rows_of(streams[kind], options.packs)),
+                   palm_flops(model))
+             for who, (kind, _) in CONTENDERS.items()}
+    return (head(options) + compared(speeds, skipped, flops, product) + NOTES,
+            skipped)
 
 
 def parts(speeds, packs, options):
@@ -303,18 +311,20 @@ def kernels_of(streams, options, folder):
     return lines, skipped
 
 
-def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    parser.add_argument("--model", choices=MODELS, default="large")
-    parser.add_argument("--packs", type=int, default=56)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
+def parser_of(usage, models, **defaults):
+    parser = argparse.ArgumentParser(usage=usage, add_help=False)
+    parser.add_argument("--model", choices=models)
+    parser.add_argument("--packs", type=int)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    other = parser.add_mutually_exclusive_group()
-    other.add_argument("--ablate", action="store_true")
-    other.add_argument("--kernels", action="store_true")
     parser.add_argument("build")
-    options = parser.parse_args(namespace=argparse.Namespace(train=train))
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def parse(parser):
+    options = parser.parse_args()
     if options.packs < 1 or options.steps < 2 or options.steps % 2:
         parser.error("at least one pack, and steps that can be halved")
     if options.rounds < 2:
@@ -323,7 +333,12 @@ def parse():
 
 
 def main():
-    options = parse()
+    parser = parser_of(__doc__, MODELS, model="large", packs=56, steps=20,
+                       rounds=7, train=train)
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--ablate", action="store_true")
+    other.add_argument("--kernels", action="store_true")
+    options = parse(parser)
     measure.find_programs(options.build)
     os.environ["OMP_WAIT_POLICY"] = "passive"
     with measure.room(20 * bert.TOKENS) as folder:

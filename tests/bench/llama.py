@@ -21,14 +21,13 @@ numbers, and all T (2048) tokens of a row as keys.
 SPDX-License-Identifier: MIT
 """
 
-import argparse
-import array
 import collections
 import importlib.util
 import json
 import os
 import subprocess
 
+import bert
 import device
 import measure
 from measure import Failed
@@ -39,7 +38,6 @@ MODELS = {"125m": Model(12, 768, 12, 12, 2048, 32000),
           "1b": Model(16, 2048, 32, 8, 8192, 128256),
           "toy": Model(2, 64, 4, 2, 96, 2600)}
 LENGTH = 2048
-LONGEST = "--longest=%d" % LENGTH
 # Options of packtrain, or one of llama_torch.WAYS.
 CONTENDERS = {
     "packtrain": [],
@@ -69,20 +67,6 @@ def model_flops(m, rows):
 def palm_flops(m):
     """Per token, by the formula of PaLM's appendix B."""
     return 6 * weights(m) + 12 * m.layers * m.hidden * LENGTH
-
-
-def sequences(tokens, vocab):
-    made = subprocess.run(
-        ["gen", "--bytes=%d" % (2 * tokens), "--mean=600", LONGEST],
-        stdout=subprocess.PIPE, check=False)
-    if made.returncode != 0:
-        raise Failed("gen failed")
-    first, at = measure.FIRST_TOKEN, 0
-    while at < len(made.stdout):
-        count = int.from_bytes(made.stdout[at:at + 4], "little")
-        drawn = array.array("H", made.stdout[at + 4:at + 4 + 2 * count])
-        yield [first + token % (vocab - first) for token in drawn]
-        at += 4 + 2 * count
 
 
 def write_config(folder, m):
@@ -127,46 +111,21 @@ def table(stream, options):
     speeds, skipped = device.measured(
         {who: ("packed", how) for who, how in CONTENDERS.items()},
         {"packed": stream}, options)
-    first = next(iter(speeds.values()), None)
     flops = (model_flops(m, device.rows_of(stream, options.packs)),
              palm_flops(m))
-    rows = [["", "tokens/s", "quartiles", "times", "95 %", "MFU", "PaLM's"]]
-    for who in CONTENDERS:
-        if who in skipped:
-            rows.append(["%s: skipped: %s" % (who, skipped[who])])
-            continue
-        low, middle, high = measure.quartiles(speeds[who])
-        times, *ends = measure.ratio(speeds[who], first)
-        rows.append([who, "%.0f" % middle, "%.0f-%.0f" % (low, high),
-                     "%.2f" % times, "%.2f-%.2f" % tuple(ends),
-                     *("%.1f %%" % (100 * middle * each / most)
-                       if most and options.device == "cuda" else "?"
-                       for each in flops)])
+    lines = device.compared(speeds, skipped, dict.fromkeys(CONTENDERS, flops),
+                            most if options.device == "cuda" else None)
     return ["Llama %s, %d packs of %d a step; %s" % (
         options.model, options.packs, LENGTH, card),
         "%d rounds, %d steps of each are counted" % (
             options.rounds, options.steps - options.steps // 2),
-        ""] + measure.table(rows), skipped
-
-
-def parse():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    parser.add_argument("--model", choices=MODELS, default="125m")
-    parser.add_argument("--packs", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("build")
-    options = parser.parse_args(namespace=argparse.Namespace(train=train))
-    if options.packs < 1 or options.steps < 2 or options.steps % 2:
-        parser.error("at least one pack, and steps that can be halved")
-    if options.rounds < 2:
-        parser.error("at least two rounds")
-    return options
+        ""] + lines, skipped
 
 
 def main():
-    options = parse()
+    options = device.parse(device.parser_of(
+        __doc__, MODELS, model="125m", packs=16, steps=12, rounds=5,
+        train=train))
     measure.find_programs(options.build)
     os.environ["OMP_WAIT_POLICY"] = "passive"
     tokens = 2 * options.packs * options.steps * LENGTH
@@ -175,7 +134,9 @@ def main():
         options.folder = folder
         records = os.path.join(folder, "records")
         stream = os.path.join(folder, "packs")
-        measure.write_records(records, sequences(tokens, vocab), vocab)
+        measure.write_records(records, bert.drawn(
+            ["gen", "--bytes=%d" % (2 * tokens), "--mean=600",
+             "--longest=%d" % LENGTH], vocab), vocab)
         measure.pack(stream, records, LENGTH)
         write_config(folder, MODELS[options.model])
         lines, skipped = table(stream, options)

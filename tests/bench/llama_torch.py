@@ -10,10 +10,9 @@ SPDX-License-Identifier: MIT
 
 import collections
 import functools
-import time
 
 import torch
-from bert_torch import heads_first, spans_of
+from bert_torch import heads_first, spans_of, timed
 from torch import nn
 from torch.nn import functional
 
@@ -177,33 +176,10 @@ def model_of(model, device):
                                     fused=device == "cuda")
 
 
-def train(llama, optimiser, batches, way, device):
-    for batch in batches:
-        with torch.autocast(device, torch.bfloat16):
-            loss = loss_of(llama, batch, way)
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(llama.parameters(), 1.0)
-        optimiser.step()
-    if not torch.isfinite(loss):  # waits for the device, too
-        raise ArithmeticError("the loss is %f" % loss)
-
-
 def tokens_per_second(model, rows, length, packs, warmup, device, way):
-    """Of the steps after `warmup`; batches are on the device beforehand."""
     way = WAYS[way]
-    llama, optimiser = model_of(model, device)
-    steps = [rows[i:i + packs] for i in range(0, len(rows), packs)]
-    try:
-        batches = batches_of(steps, length, way, device)
-        train(llama, optimiser, batches[:warmup], way, device)
-        start = time.perf_counter()
-        train(llama, optimiser, batches[warmup:], way, device)
-        seconds = time.perf_counter() - start
-    finally:
-        optimiser.zero_grad()
-        batches = None
-        if device == "cuda":  # the next run needs its memory
-            torch.cuda.empty_cache()
-    return sum(sum(row["seq_lengths"])
-               for step in steps[warmup:] for row in step) / seconds
+    return timed(*model_of(model, device),
+                 functools.partial(loss_of, way=way),
+                 functools.partial(batches_of, length=length, way=way,
+                                   device=device),
+                 rows, packs, warmup, device)

@@ -248,9 +248,10 @@ tr_config toy_config_of(tr_family family)
     return c;
 }
 
-tr_model *toy_model(const tr_config *config, uint64_t seed)
+tr_model *toy_model_on(tr_device *device, const tr_config *config,
+                       uint64_t seed)
 {
-    tr_model *const model = tr_model_open(toy_device(), config, seed);
+    tr_model *const model = tr_model_open(device, config, seed);
     real *weights;
 
     assert_non_null(model);
@@ -267,14 +268,24 @@ tr_model *toy_model(const tr_config *config, uint64_t seed)
     return model;
 }
 
-tr_results toy_finish(void)
+tr_model *toy_model(const tr_config *config, uint64_t seed)
+{
+    return toy_model_on(toy_device(), config, seed);
+}
+
+tr_results toy_finish_on(tr_device *device)
 {
     tr_results results;
     const char *why = NULL;
 
-    if (!toy_device()->ops->finish(toy_device(), &results, &why))
+    if (!device->ops->finish(device, &results, &why))
         fail_msg("%s", why);
     return results;
+}
+
+tr_results toy_finish(void)
+{
+    return toy_finish_on(toy_device());
 }
 
 static toy_losses finish_losses(void)

@@ -68,6 +68,8 @@ tr_config toy_config_of(tr_family family);
 
 /* A model with large random weights, biases and gains. */
 tr_model *toy_model(const tr_config *config, uint64_t seed);
+tr_model *toy_model_on(tr_device *device, const tr_config *config,
+                       uint64_t seed);
 
 /* The seven sequences of most tests: packed, and one in each pack. */
 extern const toy_sequence toy_packed[3][TOY_DEPTH];
@@ -95,6 +97,7 @@ toy_result toy_run(tr_model *model, const toy_batch *toy,
 
 /* Waits for all work of the device, which must succeed. */
 tr_results toy_finish(void);
+tr_results toy_finish_on(tr_device *device);
 
 /* The encoder's output of the last run; the caller frees it. */
 real *toy_hidden(const tr_model *model, const toy_batch *toy);

@@ -62,34 +62,6 @@ typedef struct answer {
     int32_t right[TARGETS];
 } answer;
 
-static tr_model *open_model(tr_device *d, const tr_config *config)
-{
-    tr_model *const model = tr_model_open(d, config, 1);
-    real *weights;
-
-    assert_non_null(model);
-    weights = tr_model_weights(model);
-    for (size_t i = 0; i < tr_model_tensors(model); i++) {
-        const tr_tensor *const t = tr_model_tensor(model, i);
-        const size_t end = t->offset + (size_t)t->rows * t->columns;
-
-        for (size_t j = t->offset; j < end; j++)
-            weights[j] = (t->decays ? 0 : weights[j]) + toy_number(3, j) / 4;
-    }
-    tr_model_store(model);
-    return model;
-}
-
-static tr_results finish(tr_device *d)
-{
-    tr_results results;
-    const char *why = NULL;
-
-    if (!d->ops->finish(d, &results, &why))
-        fail_msg("%s", why);
-    return results;
-}
-
 static tr_device *open_cuda(const family *f, tr_precision precision)
 {
     char why[200] = "";
@@ -108,16 +80,16 @@ static answer ask(tr_device *d, const tr_config *config, tr_rows rows)
     const toy_plan plan = toy_packed_plan();
     const tr_step step = {.attention = TR_VARLEN, .rows = rows};
     toy_batch toy = toy_open(&plan);
-    tr_model *const model = open_model(d, config);
+    tr_model *const model = toy_model_on(d, config, 3);
     answer a = {.n = tr_model_numbers(model)};
 
     assert_true(toy.batch.n_mlm > 0 && toy.batch.n_mlm <= TARGETS);
     assert_true(tr_model_evaluate(model, &toy.batch, &step));
-    a.evaluated = finish(d).loss[TR_LOSS_MLM];
+    a.evaluated = toy_finish_on(d).loss[TR_LOSS_MLM];
     tr_model_row_right(model, a.right);
     assert_true(tr_model_forward(model, &toy.batch, &step));
     tr_model_backward(model);
-    a.loss = finish(d).loss[TR_LOSS_MLM];
+    a.loss = toy_finish_on(d).loss[TR_LOSS_MLM];
     tr_model_fetch_gradients(model);
     a.gradients = calloc(a.n, sizeof *a.gradients);
     assert_non_null(a.gradients);
@@ -203,7 +175,7 @@ static size_t learn(const family *f, tr_graph_mode mode,
 {
     const tr_step step = {.attention = TR_VARLEN, .rows = TR_UNPADDED};
     tr_device *const d = open_cuda(f, TR_FLOAT);
-    tr_model *const model = open_model(d, &f->config);
+    tr_model *const model = toy_model_on(d, &f->config, 3);
     const size_t n = tr_model_numbers(model);
 
     tr_model_set_graph_mode(model, mode);
@@ -216,7 +188,7 @@ static size_t learn(const family *f, tr_graph_mode mode,
         assert_true(tr_model_forward(model, &toy.batch, &step));
         tr_model_backward(model);
         d->ops->step_end(d);
-        assert_int_equal(finish(d).graphs, mode == TR_GRAPHS && i >= SINGLE);
+        assert_int_equal(toy_finish_on(d).graphs, mode == TR_GRAPHS && i >= SINGLE);
         tr_model_fetch_gradients(model);
         gradients[i] = calloc(n, sizeof *gradients[i]);
         assert_non_null(gradients[i]);
