@@ -18,6 +18,7 @@
 
 #define BATCHES 7
 #define WIDTH 16
+#define MOST_ROWS 205 /* of a batch; its buffers must grow */
 
 /* A batch whose size, rows and labels follow from its number. */
 struct host_batch {
@@ -27,7 +28,7 @@ struct host_batch {
 
     explicit host_batch(int number) : batch()
     {
-        const uint32_t rows = 5 + 30 * (uint32_t)(number % 3);
+        const uint32_t rows = 5 + 100 * (uint32_t)(number % 3);
 
         token = draw_index(rows, number, 50);
         zero.assign(rows, 0);
@@ -91,7 +92,7 @@ static void ask(const rig &r, const tr_batch *b, const array &x,
 /* `ahead`: stage each batch before the operations on the previous one. */
 static void test_stage(const rig &r, bool ahead)
 {
-    const numbers x = draw(r, VALUES, 100 * WIDTH, 1);
+    const numbers x = draw(r, VALUES, MOST_ROWS * WIDTH, 1);
     const array from(r, VALUES, x), rows(r, VALUES, 4 * WIDTH);
     const array loss(r, DOUBLES, 4), weights(r, REALS, numbers(8));
     const tr_batch *staged[BATCHES];
@@ -124,7 +125,6 @@ static void test_stage(const rig &r, bool ahead)
        ahead ? "each staged before the operations on the last" : "in turn");
 }
 
-#define MOST_ROWS 65 /* of a batch */
 #define SITE 5
 
 /* Arrays that the norms of a batch read and write. */
