@@ -20,7 +20,7 @@ from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
 import numpy as np
 import pyarrow as pa
 
-from packstream.packs import printable
+from packstream.errors import printable
 from packstream.schema import Channel, Columns, sequence_of
 
 TOKENS = "input_ids"

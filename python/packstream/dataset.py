@@ -26,9 +26,10 @@ from packstream.arrow import (MASK, TOKENS, check_columns, check_is_list,
                               first_null, is_list, is_number, list_parts,
                               numpy_type, split_lists, storage_type, unpadded,
                               vector_length)
+from packstream.errors import PackError, printable
+from packstream.header import ATTENTION
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
-from packstream.packs import ATTENTION, PackError, printable
 from packstream.tokenize import TextSequences
 from packstream.views import IGNORED, MASKS
 

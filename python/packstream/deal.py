@@ -21,7 +21,7 @@ import numpy as np
 
 from packstream.files import PackFiles
 from packstream.library import check, ffi, lib, need_library, new_error
-from packstream.packs import check_seed, shuffled
+from packstream.epoch import check_seed, shuffled
 from packstream.schema import as_lengths
 
 

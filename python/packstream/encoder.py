@@ -28,8 +28,8 @@ from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
 
 import numpy as np
 
+from packstream.errors import printable
 from packstream.library import ffi, lib, need_library
-from packstream.packs import printable
 from packstream.schema import Channel, Columns
 from packstream.views import IGNORED
 

@@ -19,11 +19,13 @@ from typing import (Any, BinaryIO, Callable, Dict, Iterator, List, Mapping,
 
 import numpy as np
 
+from packstream.batch import CHUNK_BYTES, HEAD, Batch, Run, empty, join
+from packstream.epoch import first_own
+from packstream.errors import PackError, printable
+from packstream.header import difference
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
-from packstream.packs import (CHUNK_BYTES, HEAD, Batch, PackError, PackFile,
-                              PackPipe, Packs, Run, difference, empty,
-                              first_own, is_url, join, printable)
+from packstream.packs import PackFile, PackPipe, Packs, is_url
 
 Path = Union[str, os.PathLike]
 AHEAD = 8               # number of runs fetched in advance

@@ -56,7 +56,7 @@ import numpy as np
 import torch
 
 from packstream import views
-from packstream.packs import Batch, stack
+from packstream.batch import Batch, stack
 from packstream.rows import batch_of_rows
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from packstream.packs import (ATTENTION, PER_SEQUENCE, RESERVED, UNKNOWN,
-                              Field, Header, PackError, ffi, layouts, lib,
-                              places_of, printable)
+from packstream.errors import PackError, printable
+from packstream.header import (ATTENTION, PER_SEQUENCE, RESERVED, UNKNOWN,
+                               Field, Header, layouts, places_of)
+from packstream.native import ffi, lib
 
 
 def need_library(what: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 import numpy as np
 import pyarrow as pa
 
-from packstream.packs import printable
+from packstream.errors import printable
 
 SOME_ROWS = 1 << 10
 

@@ -17,10 +17,11 @@ from typing import (Any, Dict, Iterable, Iterator, List, Mapping,
 
 import numpy as np
 
+from packstream.batch import HEAD, Batch, Run, as_batch, empty, join
+from packstream.errors import PackError, printable
+from packstream.header import ATTENTION, HEADER_BYTES, Header
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
-from packstream.packs import (ATTENTION, HEAD, HEADER_BYTES, Batch, Header,
-                              PackError, Run, as_batch, empty, join, printable)
 from packstream.schema import (Channels, Columns, NativeColumns, Schema,
                                as_array, as_lengths, cast)
 

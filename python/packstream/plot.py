@@ -27,7 +27,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
-from packstream.packs import printable
+from packstream.errors import printable
 from packstream.program import Parser, check_not_input, run
 from packstream.writer import NewFile, is_replaced
 

@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import Any, Callable, Iterable, List, NoReturn, Optional
 
-from packstream.packs import printable
+from packstream.errors import printable
 from packstream.writer import is_replaced, new_name
 
 FAILURE, USAGE, DATA = 1, 64, 65

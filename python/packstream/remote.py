@@ -34,7 +34,9 @@ from concurrent.futures import Future
 from typing import (Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple,
                     Optional, Sequence, Tuple, Union)
 
-from packstream.packs import HEADER_BYTES, PackError, ffi, lib, printable
+from packstream.errors import PackError, printable
+from packstream.header import HEADER_BYTES
+from packstream.native import ffi, lib
 
 TAIL_BYTES = 256 << 10          # end of a file, read when it is opened
 MEMORY_BYTES = 128 << 20        # default limit of a cache in memory

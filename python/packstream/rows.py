@@ -15,7 +15,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
-from packstream.packs import CU, Batch, Header
+from packstream.batch import CU, Batch
+from packstream.header import Header
 from packstream.views import MASKS
 
 ALIGNED = 1             # header.labels: each token has its own label

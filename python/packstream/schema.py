@@ -12,9 +12,9 @@ from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
 
 import numpy as np
 
+from packstream.header import (LIST as LIST_KIND, MAX_VECTOR, PER_SEQUENCE,
+                               PER_TOKEN, SPECIALS)
 from packstream.library import check, ffi, lib, new_error
-from packstream.packs import (LIST as LIST_KIND, MAX_VECTOR, PER_SEQUENCE,
-                              PER_TOKEN, SPECIALS)
 
 # Types of elements: numpy's names, and numbers as in packstream.h
 TYPES = {"u1": 1, "u2": 2, "u4": 3, "u8": 4, "i4": 5, "i8": 6, "f4": 7,

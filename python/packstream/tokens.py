@@ -26,9 +26,9 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from packstream.errors import printable
 from packstream.program import (Parser, UsageError, check_not_input,
                                 die_by, on_signals, run)
-from packstream.packs import printable
 from packstream.writer import TokenWriter, is_replaced
 
 PROGRAM = "packstream.tokens"

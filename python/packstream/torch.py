@@ -42,7 +42,7 @@ from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from packstream.files import is_pipe, open as open_packs
-from packstream.packs import check_seed, first_own, shuffled
+from packstream.epoch import check_seed, first_own, shuffled
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:

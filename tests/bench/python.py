@@ -35,7 +35,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import numpy as np
 
-from packstream import packs, views as packviews
+from packstream import native, packs, views as packviews
 
 # Title, options of gen, options of packstream, packs of a batch.
 CASES = (
@@ -96,7 +96,7 @@ def timed(function, *arguments):
 def contenders(name, size):
     found = {"cat": timed(run_cat, name), "mapped, added up":
              timed(add_up, name)}
-    for verify in ((True, False) if packs.xxh3_64_intdigest else (False,)):
+    for verify in ((True, False) if native.xxh3 else (False,)):
         tail = "" if verify else ", no checksums"
         for step in (batches, positions, int64):
             found[step.__name__ + tail] = timed(read, name, size, step,

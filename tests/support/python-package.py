@@ -30,7 +30,8 @@ if os.environ.get("WITHOUT_XXHASH"):
 import numpy as np
 
 import packstream
-from packstream import packs as pure, views
+from packstream import native, packs as pure, views
+from packstream.header import read_header
 from packstream.library import lib
 from packformat import hash_of
 from python_naive import raises
@@ -1049,18 +1050,18 @@ def vectors(program):
 
 def check_vectors_alone(path, given):
     """Reads with packs.py, with the extension and without."""
-    native = pure.lib
-    for pure.lib in native, None:
+    extension = native.lib
+    for native.lib in extension, None:
         check_vectors(pure.PackFile(path).batches(7), given)
         with open(path, "rb", buffering=0) as file:
             check_vectors(pure.PackPipe(file).batches(7), given)
-    pure.lib = native
+    native.lib = extension
     with open(path, "rb") as file:
         header = bytearray(file.read(4096))
-    assert pure.read_header(bytes(header), 0, True).row["frames"].shape == (
+    assert read_header(bytes(header), 0, True).row["frames"].shape == (
         24, 5)
     header[122] = 1 + list(VECTORS).index("vector")
-    raises(pure.PackError, "has vectors", pure.read_header, bytes(header), 0,
+    raises(pure.PackError, "has vectors", read_header, bytes(header), 0,
            False)
 
 
@@ -1184,12 +1185,12 @@ def lists(program):
         batches = list(p.pack(sequences, 3))
         check_lists(batches, given)
         assert p.header.row == wanted.header.row
-        native = pure.lib
-        for pure.lib in native, None:
+        extension = native.lib
+        for native.lib in extension, None:
             check_lists(pure.PackFile("l.pks").batches(7), given)
             with open("l.pks", "rb", buffering=0) as file:
                 check_lists(pure.PackPipe(file).batches(7), given)
-        pure.lib = native
+        native.lib = extension
     single = wanted[1]
     ids = single.sequences["seq_id"].tolist()
     assert single["text"].shape == (48,) and all(

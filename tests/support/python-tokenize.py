@@ -24,10 +24,10 @@ import numpy as np
 
 import forked
 import packstream
-from packstream import encoder, tokenize
+from packstream import encoder, text_rows, tokenize
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-tokenize.TASK_BYTES = 1 << 12       # many tasks of few rows
+text_rows.TASK_BYTES = 1 << 12      # many tasks of few rows
 SPECIAL = ["<pad>", "<end>", "<|im_start|>", "<|im_end|>", "<|turn|>",
            "<|head|>", "<|eot|>"]
 WORDS = "the of to and a in is it you that he was for on are with as I".split()
@@ -521,7 +521,7 @@ def lines():
     _write([{"text": "e " * 9999}, {"text": "e"}])      # longer than a task
     found = _sequences("rows.jsonl", folder)
     assert found[1:] == wanted[2:] and len(found[0][0]) > 9999
-    tokenize.LINE_BYTES = 1 << 13
+    text_rows.LINE_BYTES = 1 << 13
     _raises("rows.jsonl: line 1 has more than 8192 bytes", _sequences,
             "rows.jsonl", folder)
 
