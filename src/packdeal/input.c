@@ -127,8 +127,8 @@ static bool look_at(input *in, const char *name)
     struct stat st;
     bool fits;
 
-    if (files_is_standard(name) || stat(name, &st) != 0 ||
-        !S_ISREG(st.st_mode)) {
+    if (files_is_standard(name) ||
+        (stat(name, &st) == 0 && !S_ISREG(st.st_mode))) {
         raise_depth(in, 0);
         in->seekable = false;
         return true;

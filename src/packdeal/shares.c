@@ -105,7 +105,7 @@ bool shares_open(shares *s, const conf *c)
                                     c->n_names);
         opened = one->fd >= 0 && fstat(one->fd, &st) == 0;
         if (one->fd >= 0 && !opened)
-            message_errno("%s", message_name(one->name));
+            message_errno("%s", files_output_name(one->name));
         one->regular = opened && S_ISREG(st.st_mode);
     }
     if (!opened)
