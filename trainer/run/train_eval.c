@@ -162,7 +162,7 @@ static int evaluate_all(training *t, evaluation *e)
 /* Sums an evaluation over all ranks. */
 static void sum_ranks(const training *t, evaluation *e)
 {
-    const size_t each = sizeof(report_sums) / sizeof(double);
+    const int each = (int)(sizeof(report_sums) / sizeof(double));
 
     if (train_is_alone(t))
         return;
