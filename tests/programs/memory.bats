@@ -307,8 +307,8 @@ is_bounded() {
     packstream -L 512 -M 64Mi x.zst >wanted
     run -65 packstream -L 512 -M 16Mi x.zst -o out
     [ "$output" = "packstream: x.zst: zstd, after byte 0 of the decompressed\
- input: the frame needs a window of more than 2097152 bytes: compress it\
- again without --long" ]
+ input: the frame needs a window of more than 2097152 bytes: raise the\
+ limit on memory (packstream -M), or compress it again with a lower level" ]
 }
 
 @test "a bound that is too small is refused at once" {

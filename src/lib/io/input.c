@@ -215,6 +215,22 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
     return PS_OK;
 }
 
+/* The window is limited by the caller's limit on memory, or by zstd's default. */
+static ps_result fail_window(const ps_input *in, ps_error *err)
+{
+    const int log = window_log(in->window);
+
+    return ps_fail(err, PS_ERR_LIMIT,
+                   "zstd, after byte %" PRIu64 " of the decompressed input: "
+                   "the frame needs a window of more than %" PRIu64
+                   " bytes: %s",
+                   in->taken + in->left, (uint64_t)1 << log,
+                   log < ZSTD_LARGEST_WINDOW_LOG
+                       ? "raise the limit on memory (packstream -M), or "
+                         "compress it again with a lower level"
+                       : "compress it again without --long");
+}
+
 /*
  * Decompresses into `out`.  Within a frame, zstd is called even without new
  * input, because it can still have output that did not fit before.
@@ -235,13 +251,7 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
         case ZSTD_error_memory_allocation:
             return ps_fail_memory(err);
         case ZSTD_error_frameParameter_windowTooLarge:
-            return ps_fail(err, PS_ERR_LIMIT,
-                           "zstd, after byte %" PRIu64 " of the decompressed "
-                           "input: the frame needs a window of more than "
-                           "%" PRIu64 " bytes: compress it again without "
-                           "--long",
-                           in->taken + in->left,
-                           (uint64_t)1 << window_log(in->window));
+            return fail_window(in, err);
         default:
             return ps_fail(err, PS_ERR_CORRUPT,
                            "zstd, after byte %" PRIu64 " of the decompressed "
