@@ -10,9 +10,9 @@ jobs up to a random entry of the log, and works out a disk as a power cut might
 leave it:
 
   - data that was written with fsync or fdatasync is there;
-  - of data written later, any sectors of 512 bytes are there, or zeros
-    instead, or the file is shorter, or longer, up to any length that it has
-    had since;
+  - of data written later, any sectors of 512 bytes are there, each as it was
+    after some write, or zeros instead, or the file is shorter, or longer, up
+    to any length that it has had since;
   - names are created, changed and removed in order, but any number of the
     last changes is missing, back to the last fsync of the folder.
 
@@ -107,23 +107,24 @@ class File:
         """A state in which the file may be found after a power cut."""
         kept = rng.choice((0, 1, 0.5, rng.random()))
         content = bytearray(self.content)
+        cached = bytearray(self.content)    # as if there were no power cut
         lengths = [len(content)]
         for e in self.pending:
-            before = len(content)
+            end = e.place + len(e.data)
+            cached.extend(bytes(max(end - len(cached), 0)))
             if e.kind == "T":
+                del cached[e.place:]
                 if rng.random() < kept:
                     del content[e.place:]
                     content.extend(bytes(e.place - len(content)))
                 lengths.append(len(content))
                 continue
-            end = e.place + len(e.data)
-            content.extend(bytes(max(end - before, 0)))
-            at = e.place
-            while at < end:
-                stop = min(at - at % SECTOR + SECTOR, end)
+            cached[e.place:end] = e.data
+            content.extend(bytes(max(end - len(content), 0)))
+            for at in range(e.place - e.place % SECTOR, end, SECTOR):
                 if rng.random() < kept:
-                    content[at:stop] = e.data[at - e.place:stop - e.place]
-                at = stop
+                    stop = min(at + SECTOR, len(cached), len(content))
+                    content[at:stop] = cached[at:stop]
             lengths.append(len(content))
         if self.pending and rng.random() < 0.5:
             del content[rng.choice(lengths):]
