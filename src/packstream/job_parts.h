@@ -62,8 +62,11 @@ int job_catch_up(job *j);
 /* Saves the state if a pack has been written or the job has `ended`. */
 int job_save(job *j, bool ended);
 
-/* Hook of the packer: writes a sequence whose group does not fit a pack. */
-ps_group_hook job_on_reject;
+/*
+ * Hook of the packer: writes a sequence that exceeds a budget, or whose group
+ * does not fit a pack.
+ */
+ps_reject_hook job_on_reject;
 
 /*
  * Hooks of the reader; their context is the job.  job_drain packs everything

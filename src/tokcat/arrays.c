@@ -118,7 +118,11 @@ const form_reader reader_nanogpt = {
 
 /* Size of the magic.  Two version bytes and the header's length follow it. */
 #define NPY_MAGIC_BYTES 6
-#define NPY_START_BYTES 12 /* minimum of all versions */
+/*
+ * Size of the start of versions 2 and 3, in bytes.  That of version 1 has 10,
+ * but its header makes the file longer.
+ */
+#define NPY_START_BYTES 12
 
 /* Maximum size of the header, in bytes, twice the limit of numpy. */
 #define NPY_MAX_BYTES ((size_t)20000)

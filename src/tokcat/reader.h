@@ -134,7 +134,7 @@ int reader_bad(const reader *r, const char *format, ...)
 /* Largest id that the token type and the vocabulary allow. */
 uint32_t reader_max_id(const reader *r);
 
-/* Reason a larger id is refused: "does not fit u16 (see --type)". */
+/* Reason a larger id is refused: "does not fit u16: use --type=u32". */
 #define READER_WHY_BYTES 64
 const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
 

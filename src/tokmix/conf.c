@@ -30,8 +30,8 @@ static const option_word stops[] = {{"first", STOP_FIRST},
                                     {NULL, 0}};
 
 /*
- * Sets the per-sequence integer channel.  Its fill is the greatest number of
- * the type, which is never the index of a source.
+ * Sets the per-sequence integer channel.  All bits of its fill are set (-1 in a
+ * signed type), which is never the index of a source.
  */
 static const char *set_channel(void *to, const char *value)
 {

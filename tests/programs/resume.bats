@@ -349,6 +349,11 @@ from it" ]
     grep '"max_delay": *[1-9]' again
     packstream $how --resume -v -o out x long 2>&1 |
         grep -Fx 'packstream: s: the job is complete: nothing to do'
+    # To a pipe that has all packs already.
+    local packs
+    packs=$(packstat --json out | sed -n 's/.*"packs": \([0-9]*\).*/\1/p')
+    packstream $how --resume-from="$packs" x long 2>again | cat >rest
+    cmp first again
 }
 
 @test "a state that cannot be written" {

@@ -682,7 +682,7 @@ PACK_ROWS = [
         "sum_len_sq is 60, not 61", VERIFY),
     pks("budget", both(head("budget_by", 255), head("budget", 60)),
         "sum_len_sq exceeds its budget, 60", VERIFY),
-    pks("n-seq", unpacked(1), "0 sequences"),
+    pks("n-seq", unpacked(1), "no sequences"),
     Row("n-seq", deep_packs, both(head("depth", 2),
                                   head("block_bytes", 320)),
         "3 sequences exceed the depth, 2"),

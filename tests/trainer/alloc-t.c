@@ -137,7 +137,8 @@ static void test_growth_without_memory(void **state)
 static void test_step_without_memory(void **state)
 {
     const size_t before = alloc_so_far().blocks;
-    const tr_lamb_args step = {.trust = true, .correct1 = 1, .correct2 = 1, .rate = 1};
+    const tr_lamb_args step = {
+        .trust = true, .correct1 = 1, .correct2 = 1, .rate = 1};
     const tr_part part = {.count = 1};
     real weight = 3, gradient = 1, mean = 0, square = 0;
     tr_results results;

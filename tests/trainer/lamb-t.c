@@ -59,7 +59,8 @@ static void naive_layer(naive *l, const tr_part *part, const double *g,
         v_hat = l->v[i] / (1 - l->beta2_all);
         u[i] = m_hat / (sqrt(v_hat) + l->o.epsilon) + lambda * l->w[i];
     }
-    if (l->o.trust && part->decays && norm(l->w + part->offset, part->count) > 0 &&
+    if (l->o.trust && part->decays &&
+        norm(l->w + part->offset, part->count) > 0 &&
         norm(u + part->offset, part->count) > 0)
         ratio = norm(l->w + part->offset, part->count) /
                 norm(u + part->offset, part->count);

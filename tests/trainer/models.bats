@@ -79,6 +79,11 @@ train() {
     train --init=out --rate=0 --eval=x.pks --metrics=log >second
     grep -q '"eval_loss"' second
     diff second log
+    mkfifo pipe
+    cat pipe >log &
+    train --init=out --rate=0 --eval=x.pks --metrics=pipe >second
+    wait $!
+    diff second log
     train --config=m --epochs=2 >both
     [ "$(sed -n 's/.*"loss": \([0-9.]*\), "gr.*/\1/p' second | cut -c1-7)" = \
         "$(sed -n '2s/.*"loss": \([0-9.]*\), "gr.*/\1/p' both | cut -c1-7)" ]
@@ -228,6 +233,8 @@ print("%.2f" % statistics.pstdev(array.array("f", data[head:][begin:end])))' \
         train --config=m --metrics=x.pks
     refused 64 "--save and --metrics must be different files" \
         train --config=m --save=a --metrics=a
+    refused 64 "--save and --metrics must be different files" \
+        train --config=m --save=a --metrics=./a
     train --config=m >again # x.pks is whole
     run -1 bash -c "ulimit -f 1; '$built/packtrain' --config=m --export=big \
         x.pks"

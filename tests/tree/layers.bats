@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # layers.bats - a module of the library uses only the modules listed for it in
-# CONTRIBUTING.md.
+# CONTRIBUTING.md; lines of C have at most 80 columns.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -142,4 +142,15 @@ setup() {
         -I"$abs_top_srcdir/trainer" -I"$abs_top_srcdir/src" x.cc 2>included
     grep -F trainer/model/host_device.h included
     run -1 grep -E '(cblas|tgmath)' included
+}
+
+@test "lines of C have at most 80 columns" {
+    cd "$abs_top_srcdir"
+    find src trainer tests examples python -name '*.[ch]' -o -name '*.cc' \
+        -o -name '*.cu' >"$BATS_TEST_TMPDIR/files"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/files")" -gt 300 ]
+    run -0 xargs awk 'length > 80 { print FILENAME ":" FNR }' \
+        <"$BATS_TEST_TMPDIR/files"
+    echo "$output"
+    [ -z "$output" ]
 }

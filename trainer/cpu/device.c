@@ -137,7 +137,7 @@ static const tr_ops ops = {
     .tanh_forward = tr_cpu_tanh_forward,
     .tanh_backward = tr_cpu_tanh_backward,
     .compare_logits = tr_cpu_compare_logits,
-        .cross_entropy = tr_cpu_cross_entropy,
+    .cross_entropy = tr_cpu_cross_entropy,
     .lamb = tr_cpu_lamb,
     .close = close_device,
 };

@@ -56,8 +56,8 @@ typedef struct model_folder_report {
  *
  * The table and the files are checked before any number is written, and no
  * number is written after such an error.  Only a file that cannot be read, or
- * shrinks, after the checks, or a number that is not finite, leaves some numbers
- * changed.
+ * shrinks, after the checks, or a number that is not finite, leaves some
+ * numbers changed.
  *
  * PS_OK; PS_ERR_IO, PS_ERR_MEMORY; PS_ERR_TRUNCATED, PS_ERR_LIMIT,
  * PS_ERR_CORRUPT (a damaged file or index; a missing or unexpected tensor; a

@@ -95,9 +95,9 @@ typedef struct tr_step {
  * Queues the forward pass of a padded batch and keeps the activations for
  * tr_model_backward().  The loss is the weighted sum of the negative
  * log-likelihoods of targets and next-sentence labels; the device's finish()
- * reports it.  Returns false if out of memory for the activations, which grow to
- * fit the largest batch.  In micro-batches, it also queues the backward passes
- * of all but the last.
+ * reports it.  Returns false if out of memory for the activations, which grow
+ * to fit the largest batch.  In micro-batches, it also queues the backward
+ * passes of all but the last.
  */
 bool tr_model_forward(tr_model *model, const tr_batch *padded,
                       const tr_step *step);

@@ -324,8 +324,9 @@ void conf_settings(const conf *c, const tr_config *model, char *to,
         c->loader.mask_share < 0 ? TR_MASKING_SHARE : c->loader.mask_share,
         option_word_name(optimizers, (uint64_t)c->optimizer),
         option_word_name(decays, (uint64_t)c->rate.decay), c->rate.peak,
-        c->rate.warmup, c->rate.total, c->rate.cooldown, c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
-        c->lamb.decay, c->lamb.clip, c->seed,
+        c->rate.warmup, c->rate.total, c->rate.cooldown, c->rate.power,
+        c->lamb.beta1, c->lamb.beta2, c->factor, c->lamb.decay, c->lamb.clip,
+        c->seed,
         option_word_name(precisions, (uint64_t)c->precision));
     if (c->init != NULL || c->config != NULL)
         add_model(model, to, bytes);

@@ -9,6 +9,7 @@
 
 #include "cli/message.h"
 #include "cuda/open.h"
+#include "files/files.h"
 #include "folder/folder.h"
 #include "run/rank_message.h"
 
@@ -227,8 +228,8 @@ static const char *check(const conf *c)
         return "--save must be the name of a file";
     if (c->save == NULL && (c->resume || c->save_every > 0))
         return "--resume and --save-every need --save";
-    if (c->save != NULL && c->metrics != NULL
-        && strcmp(c->save, c->metrics) == 0)
+    if (c->save != NULL && c->metrics != NULL &&
+        files_are_one_name(c->save, c->metrics))
         return "--save and --metrics must be different files";
     if (c->export != NULL && *c->export == '\0')
         return "--export must be the name of a folder";

@@ -5,6 +5,8 @@
  */
 #include "run/metrics.h"
 
+#include <sys/stat.h>
+
 #include "cli/message.h"
 #include "run/rank_message.h"
 
@@ -14,6 +16,20 @@ static int fail(const metrics *m)
     return STATUS_FAILURE;
 }
 
+/* The first byte of a regular file; EOF if it has none, or cannot be read. */
+static int first_byte(const char *name)
+{
+    struct stat st;
+    FILE *const file = stat(name, &st) == 0 && S_ISREG(st.st_mode)
+                           ? fopen(name, "re")
+                           : NULL;
+    const int first = file == NULL ? EOF : fgetc(file);
+
+    if (file != NULL)
+        (void)fclose(file);
+    return first;
+}
+
 int metrics_open(metrics *m, const char *name)
 {
     int first;
@@ -21,15 +37,14 @@ int metrics_open(metrics *m, const char *name)
     *m = (metrics){.name = name};
     if (name == NULL)
         return STATUS_OK;
-    m->file = fopen(name, "a+e");
-    if (m->file == NULL)
-        return fail(m);
-    first = fgetc(m->file);
-    if (first == EOF || first == '{')
-        return STATUS_OK;
-    rank_message("%s: has other data than metrics; choose another name",
-                 message_name(name));
-    return STATUS_USAGE;
+    first = first_byte(name);
+    if (first != EOF && first != '{') {
+        rank_message("%s: has other data than metrics; choose another name",
+                     message_name(name));
+        return STATUS_USAGE;
+    }
+    m->file = fopen(name, "ae");
+    return m->file == NULL ? fail(m) : STATUS_OK;
 }
 
 int metrics_close(metrics *m)

@@ -17,7 +17,8 @@ typedef struct metrics {
 
 /*
  * Opens a file for appending; does nothing if `name` is NULL.  Returns
- * STATUS_OK, or STATUS_FAILURE after a message, as do the functions below.
+ * STATUS_OK, or STATUS_FAILURE after a message, as do the functions below, or
+ * STATUS_USAGE if the file has other data.
  */
 int metrics_open(metrics *m, const char *name);
 int metrics_close(metrics *m);

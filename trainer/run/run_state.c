@@ -12,16 +12,10 @@
 #include <unistd.h>
 
 #include "data/input_files.h"
+#include "files/files.h"
 #include "run/rank_message.h"
 
 /* ---- Checks before reading ---- */
-
-static bool look(const char *input, struct stat *st)
-{
-    if (strcmp(input, "-") == 0)
-        return fstat(STDIN_FILENO, st) == 0;
-    return stat(input, st) == 0;
-}
 
 /* True for two names of one file.  Missing files are compared by name. */
 static bool is_same(const char *name, const char *input)
@@ -29,8 +23,8 @@ static bool is_same(const char *name, const char *input)
     struct stat ours, its;
 
     return strcmp(input, name) == 0 ||
-           (stat(name, &ours) == 0 && look(input, &its) &&
-            its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
+           (stat(name, &ours) == 0 && files_stat(input, STDIN_FILENO, &its) &&
+            files_are_one(&ours, &its));
 }
 
 /* True if a rank reads the file, as far as its inputs are visible here. */

@@ -8,7 +8,7 @@
 #include "data/rng.h"
 #include "run/shutdown.h"
 
-/* Rows that the CPU computes at a time: more take memory, and are not faster. */
+/* Rows that the CPU computes at a time: more take memory, and no less time. */
 #define ROWS_AT_ONCE 8192
 
 uint32_t train_micro_batch(const training *t)

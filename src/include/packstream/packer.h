@@ -66,8 +66,8 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
  * covers the whole sequence, and is valid only during the call.  A result other
  * than PS_OK makes the call to the packer fail with that result.
  */
-typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
-                                bool truncated, ps_error *err);
+typedef ps_result ps_reject_hook(void *context, const ps_sequence *sequence,
+                                 bool truncated, ps_error *err);
 
 /* A limit on a sum over the sequences of a pack; see ps_budget. */
 typedef struct ps_budget_option {
@@ -143,8 +143,9 @@ typedef struct ps_packer_options {
      * Not accessed after the call.  NULL: no groups.
      */
     const char *group;
-    ps_group_hook *rejects; /* consumes sequences of overlong groups; NULL: none
-                             */
+    /* Consumes sequences that exceed a budget, and those of overlong groups;
+     * NULL: none. */
+    ps_reject_hook *rejects;
     void *rejects_context;
     /*
      * Limits on packs besides the capacity, read only during the call.  A
@@ -216,10 +217,13 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
  * block of a token reader; the packer then keeps a reference to the block.
  * Ids count up from 0 and include dropped sequences.  The option `overlong`
  * determines the handling of a sequence longer than the capacity; with
- * PS_OVERLONG_DROP its payload may be NULL.  PS_POLICY_CONCAT splits sequences
- * at pack boundaries.  Completed packs are added to the output buffer.
+ * PS_OVERLONG_DROP its payload may be NULL, unless `rejects` and budgets or a
+ * group are set.  PS_POLICY_CONCAT splits sequences at pack boundaries.
+ * Completed packs are added to the output buffer.
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _RANGE (a channel exceeds its budget),
- * _MEMORY, _IO, _LIMIT (a payload above PS_MAX_SEQUENCE_BYTES).
+ * _MEMORY, _IO, _LIMIT (a payload above PS_MAX_SEQUENCE_BYTES).  After
+ * PS_ERR_OVERLONG the sequence is not counted, and can be put or rejected
+ * again; with a group, the group before it may have ended.
  */
 PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       const ps_sequence *sequence,

@@ -162,8 +162,8 @@ typedef struct ps_uses {
  *
  * alone[k] receives the bound for resource k if the other limits are ignored:
  * that of ps_plan_bound, with uses as lengths.  Uses of a resource whose limit
- * exceeds PS_MAX_CAPACITY are rounded down.  *packs is at least the greatest of these, since it also counts
- * sequences that no other can join.
+ * exceeds PS_MAX_CAPACITY are rounded down.  *packs is at least the greatest of
+ * these, since it also counts sequences that no other can join.
  * PS_OK, PS_ERR_ARGUMENT, _LIMIT (uses of more than 2^63 - 1 in total),
  * _MEMORY.
  */

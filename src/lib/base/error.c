@@ -58,3 +58,9 @@ ps_result ps_fail_memory(ps_error *err)
 {
     return ps_fail(err, PS_ERR_MEMORY, "out of memory");
 }
+
+ps_result ps_fail_state(ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged: remove it and "
+                   "the output to start again");
+}

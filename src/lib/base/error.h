@@ -46,4 +46,7 @@ ps_result ps_fail_errno(ps_error *err, const char *what);
 /* Fails with PS_ERR_MEMORY and the text "out of memory". */
 ps_result ps_fail_memory(ps_error *err);
 
+/* Fails with PS_ERR_CORRUPT, because a saved state is damaged. */
+ps_result ps_fail_state(ps_error *err);
+
 #endif

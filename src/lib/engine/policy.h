@@ -47,6 +47,19 @@ typedef struct ps_policy_setup {
     const ps_histogram *learn_from; /* as in ps_engine_options */
 } ps_policy_setup;
 
+/*
+ * Takes sequence `i` of a pack, of this length, from the window, and sets
+ * slots[i]; with by_topic, one of the topic of slots[0] if possible.
+ */
+static inline void ps_policy_take(const ps_policy_setup *setup, uint32_t length,
+                                  uint32_t *slots, uint32_t i)
+{
+    slots[i] = setup->by_topic && i > 0
+                   ? ps_window_take_like(setup->window, length, setup->uses,
+                                         setup->uses[slots[0]])
+                   : ps_window_take(setup->window, length);
+}
+
 typedef struct ps_policy_calls {
     /* Upper bound on its memory, bytes.  `window` is not used. */
     uint64_t (*bytes)(const ps_policy_setup *setup);

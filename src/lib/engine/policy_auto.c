@@ -29,9 +29,6 @@
 /* Bound on the absolute value of a pack's score. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence is urgent when only 1 % of its allowed delay is left. */
-#define URGENT_PART 100
-
 typedef struct state {
     ps_policy_setup setup;
     ps_dual_prices prices;
@@ -303,7 +300,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
 
     /* A longer wait does not improve packs and leaves bad ones for the end. */
     max = max < s->setup.max_delay ? max : s->setup.max_delay;
-    urgent |= now > time && now - time >= max - max / URGENT_PART;
+    urgent |= now > time && now - time >= max - max / TUNE_URGENT_PART;
 
     *pack = start;
     if (is_by_fit(s)) {
@@ -341,11 +338,7 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
         }
         for (uint32_t i = 0; i < pack.n; i++) {
             s->score.placed[pack.lengths[i]] = 0;
-            slots[i] = s->setup.by_topic && i > 0
-                           ? ps_window_take_like(
-                                 s->setup.window, pack.lengths[i],
-                                 s->setup.uses, s->setup.uses[slots[0]])
-                           : ps_window_take(s->setup.window, pack.lengths[i]);
+            ps_policy_take(&s->setup, pack.lengths[i], slots, i);
         }
         *n = pack.n;
     }

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "engine/policy.h"
+#include "engine/tuning.h"
 
 #define MAX_RESOURCES (1 + PS_MAX_BUDGETS)
 #define NONE UINT32_MAX
@@ -67,9 +68,6 @@
 
 /* Arrivals are halved when they exceed this many windows. */
 #define REMEMBERED 32
-
-/* A sequence is urgent when 1 % of its allowed delay is left. */
-#define URGENT_PART 100
 
 /* A sequence in the window. */
 typedef struct item {
@@ -633,7 +631,7 @@ static bool is_urgent(const state *s, uint64_t now)
 
     max += ps_mem_max(s->n, ps_mem_min(usual, CANDIDATES));
     max = ps_mem_min(max, s->setup.max_delay);
-    return now > time && now - time >= max - max / URGENT_PART;
+    return now > time && now - time >= max - max / TUNE_URGENT_PART;
 }
 
 /* Builds the best pack, which must contain item `first` unless it is NONE. */
@@ -812,8 +810,7 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
         s->arrivals[k] = ps_load_u32(restorer);
         s->arrived += s->arrivals[k];
     }
-    if ((s->arrived == 0 && s->setup.window->count > 0) ||
-        s->arrived > (uint64_t)REMEMBERED * s->setup.window_size)
+    if (s->arrived > (uint64_t)REMEMBERED * s->setup.window_size)
         restorer->failed = true;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                       "the counts in the state are invalid")

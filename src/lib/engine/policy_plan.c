@@ -199,10 +199,7 @@ static ps_result choose(void *p, uint64_t now, ps_emit_mode mode,
     s->left[strategy]--;
     (void)ps_plan_strategy(s->plan, strategy, &lengths, n);
     for (uint32_t i = 0; i < *n; i++)
-        slots[i] = s->setup.by_topic && i > 0
-                       ? ps_window_take_like(w, lengths[i], s->setup.uses,
-                                             s->setup.uses[slots[0]])
-                       : ps_window_take(w, lengths[i]);
+        ps_policy_take(&s->setup, lengths[i], slots, i);
     return PS_OK;
 }
 

@@ -106,6 +106,8 @@
 #define TUNE_MAX_AGE 8
 /* windows, less 1 %; waiting for longer gains nothing [+0.0000 +0.0000] */
 #define TUNE_URGENT_WINDOWS 4
+/* a sequence is urgent when this part of its allowed delay is left: 1 % */
+#define TUNE_URGENT_PART 100
 /* windows, if no delay was chosen [+0.0000 +0.0000] */
 #define TUNE_USUAL_DELAY 2
 

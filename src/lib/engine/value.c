@@ -86,13 +86,13 @@ static uint32_t useful_lengths(const int32_t *best, uint32_t units)
 }
 
 void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
-                      bool ample)
+                      bool unlimited)
 {
     int32_t *single = row(v, 1);
     int32_t max = 0;
 
     v->units = units;
-    v->any_only = ample && v->has_any;
+    v->any_only = unlimited && v->has_any;
     memset(row(v, 0), 0, (units + 1) * sizeof *v->table);
     if (v->has_any && useful_lengths(best, units) < units / FEW_PART)
         fill_any_few(best, row(v, 0), units);

@@ -40,11 +40,11 @@ void ps_value_init(ps_value *value, uint32_t max_units, uint32_t depth,
 void ps_value_destroy(ps_value *value);
 
 /*
- * Fills the table from the scores `best`, by unit.  With `ample`, packs do not
- * reach the depth, so only the row for any number of sequences is needed.
+ * Fills the table from the scores `best`, by unit.  With `unlimited`, packs do
+ * not reach the depth, so only the row for any number of sequences is needed.
  */
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
-                      bool ample);
+                      bool unlimited);
 
 /* Loading fails if the table has a different number of units. */
 void ps_value_save(const ps_value *value, ps_saver *saver);

@@ -207,7 +207,9 @@ ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
     pack->max_seqlen = load_u32(head + PS_HEAD_MAX_SEQLEN);
     pack->sum_len_sq = load_u64(head + PS_HEAD_SUM_LEN_SQ);
     pack->watermark = load_u64(head + PS_HEAD_WATERMARK);
-    if (pack->n_seq == 0 || pack->n_seq > most)
+    if (pack->n_seq == 0)
+        return ps_fail(err, PS_ERR_CORRUPT, "it has no sequences");
+    if (pack->n_seq > most)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "%" PRIu32 " sequences exceed the depth, %" PRIu32,
                        pack->n_seq, most);

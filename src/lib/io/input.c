@@ -215,7 +215,7 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
     return PS_OK;
 }
 
-/* The window is limited by the caller's limit on memory, or by zstd's default. */
+/* The limit is the caller's, on memory, or zstd's default. */
 static ps_result fail_window(const ps_input *in, ps_error *err)
 {
     const int log = window_log(in->window);

@@ -200,12 +200,6 @@ ps_result ps_state_blank(const void *note, size_t note_bytes,
 
 /* ---- Reading ---- */
 
-static ps_result damaged(ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged: remove it and "
-                   "the output to start again");
-}
-
 /* Verifies the checksum and decodes the head and note. */
 static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
                            size_t bytes, ps_state *summary, ps_error *err)
@@ -221,7 +215,7 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
                        "it and the output to start again");
     n = bytes - STATE_CHECKSUM_BYTES;
     if (load_u64(state + n) != ps_hash(state, n))
-        return damaged(err);
+        return ps_fail_state(err);
     if (load_u32(state + STATE_MAGIC_BYTES) != STATE_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
                        "the state has version %" PRIu32 ", but this program "
@@ -248,7 +242,7 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
         (summary->packs == 0 && kind == STATE_GOES_ON) ||
         (summary->output_packs < summary->packs && kind != STATE_GOES_ON) ||
         (summary->packs > 0 && kind == STATE_BLANK))
-        return damaged(err);
+        return ps_fail_state(err);
     return PS_OK;
 }
 
@@ -279,7 +273,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     ps_error why;
 
     if (restorer->failed)
-        return damaged(err);
+        return ps_fail_state(err);
     if (compressed != p->set.options.compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved for packs that are %scompressed, "
@@ -294,7 +288,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (memcmp(ours, header, sizeof ours) == 0)
         return PS_OK;
     if (ps_pack_header_decode(header, &theirs, err) != PS_OK)
-        return damaged(err);
+        return ps_fail_state(err);
     if (theirs.capacity != info->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved with capacity %" PRIu32 ", not "
@@ -350,7 +344,7 @@ ps_result ps_state_fits(const unsigned char *state, size_t bytes,
     ps_result r = read_head(&restorer, state, bytes, &summary, err);
 
     if (r == PS_OK && summary.blank)
-        return restorer.left == 0 ? PS_OK : damaged(err);
+        return restorer.left == 0 ? PS_OK : ps_fail_state(err);
     if (r == PS_OK)
         r = prepare(&p, -1, schema, options, &restorer, err);
     ps_packer_free(p);
@@ -385,7 +379,7 @@ static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
     if (restorer->failed || p->totals.packs != summary->packs ||
         p->totals.input_sequences != summary->input_sequences ||
         (summary->finished && restorer->left > 0))
-        return damaged(err);
+        return ps_fail_state(err);
     return PS_OK;
 }
 
@@ -445,7 +439,7 @@ static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
     place->table_bytes = (size_t)ps_load_u64(restorer);
     place->table = ps_load_bytes(restorer, place->table_bytes);
     if (restorer->failed)
-        return damaged(err);
+        return ps_fail_state(err);
     if (place->table_bytes == 0)
         place->table = NULL;
     return PS_OK;
@@ -490,7 +484,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
         if (restorer->failed || h->id < summary->resume_from_id ||
             h->id >= summary->input_sequences ||
             (p->set.by == NULL && !count_piece(p, slots[i])))
-            r = damaged(err);
+            r = ps_fail_state(err);
     }
     if (r == PS_OK) {
         pieces = p->set.by == NULL
@@ -502,7 +496,7 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
     }
     free(slots);
     if (r == PS_OK && (restorer->failed || restorer->left > 0))
-        r = damaged(err);
+        r = ps_fail_state(err);
     return r;
 }
 

@@ -191,7 +191,7 @@ static ps_result split(ps_packer *p, const ps_sequence *sequence, ps_error *err)
                       : r;
 }
 
-/* Fails as if the sequence had not been put. */
+/* Fails without counting the sequence.  Its group is open already. */
 static ps_result refuse(ps_packer *p, const ps_sequence *sequence,
                         ps_error *err)
 {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/mem_bound.h"
 
 ps_result ps_packer_prepare(ps_packer **packer, int fd,
                             const ps_schema *schema,
@@ -204,7 +205,8 @@ const ps_pack_info *ps_packer_info(const ps_packer *p)
 
 uint64_t ps_packer_delay(const ps_packer *p)
 {
-    return p->engine == NULL ? p->ended_delay : p->engine->delay;
+    return p->engine == NULL ? p->ended_delay
+                             : ps_mem_max(p->engine->delay, p->ended_delay);
 }
 
 ps_groups ps_packer_groups(const ps_packer *p)

@@ -155,6 +155,8 @@ static ps_result check_payload(const ps_packer *p,
 
     if (sequence->payload == NULL)
         is_right = p->set.by == NULL &&
+                   (p->set.info.n_budgets == 0 ||
+                    p->set.options.rejects == NULL) &&
                    sequence->n_tok > p->set.info.capacity &&
                    p->set.options.policy != PS_POLICY_CONCAT &&
                    (p->set.options.overlong == PS_OVERLONG_DROP ||

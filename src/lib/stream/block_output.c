@@ -258,12 +258,6 @@ void ps_block_output_save(const ps_block_output *b, ps_saver *saver)
                   (size_t)b->n_seqs * b->info->seq_bytes);
 }
 
-static ps_result damaged(ps_error *err)
-{
-    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged: remove it and "
-                   "the output to start again");
-}
-
 /* Loads the index.  The offsets of its entries must be less than `at`. */
 static ps_result load_index(ps_block_output *b, ps_restorer *restorer,
                             ps_error *err)
@@ -280,7 +274,7 @@ static ps_result load_index(ps_block_output *b, ps_restorer *restorer,
     if (restorer->failed ||
         ps_entries_check(parts, n_parts, end, NULL) != PS_OK ||
         ps_entries_check(blocks, n_blocks, end, NULL) != PS_OK)
-        return damaged(err);
+        return ps_fail_state(err);
     if (n_parts > 0) {
         b->parts.bytes = malloc((size_t)n_parts * PS_ENTRY_BYTES);
         if (b->parts.bytes == NULL)
@@ -346,7 +340,7 @@ ps_result ps_block_output_load(ps_block_output *b, ps_restorer *restorer,
     b->at = ps_load_u64(restorer);
     b->index_first = ps_load_u64(restorer);
     if (b->at < PS_PACK_HEADER_BYTES || b->at % PS_BLOCK_ALIGN != 0)
-        return damaged(err);
+        return ps_fail_state(err);
     r = load_index(b, restorer, err);
     if (r != PS_OK)
         return r;
@@ -355,7 +349,7 @@ ps_result ps_block_output_load(ps_block_output *b, ps_restorer *restorer,
     b->n_seqs = ps_load_u32(restorer);
     if (restorer->failed || b->n_packs != n_all - n_packs ||
         !load_packs(b, restorer))
-        return damaged(err);
+        return ps_fail_state(err);
     if (b->first_pack > 0)
         begin_index(b);
     return PS_OK;

@@ -157,7 +157,8 @@ static void test_even(void **state)
         balance(lengths, MOST, &o, &r);
         /* No more packs than the bound, rounded up, and one for each rank. */
         assert_true(r.n_packs < bound + 2 * o.ranks);
-        print_message("%u ranks: %g above the mean\n", cases[i].ranks, r.excess);
+        print_message("%u ranks: %g above the mean\n", cases[i].ranks,
+                      r.excess);
         assert_true(r.excess <= cases[i].most);
     }
 }

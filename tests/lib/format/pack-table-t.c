@@ -260,7 +260,8 @@ static void test_counts(void **state)
             expect_u32(i, COUNT, bad[b], PS_ERR_CORRUPT);
     for (unsigned i = 0; i < GROUP; i++)
         if (i != WEIGHT)
-            expect_u32(i, COUNT, 20, PS_ERR_CORRUPT); /* built in, or overlaps */
+            /* Built in, or overlaps. */
+            expect_u32(i, COUNT, 20, PS_ERR_CORRUPT);
     expect_u32(GROUP, COUNT, 2, PS_OK);
     expect_later_count(WEIGHT, 1);
     expect_u32(WEIGHT, COUNT, 4, PS_ERR_CORRUPT); /* beyond its row */

@@ -217,6 +217,44 @@ static void test_refused_sequences(void **state)
     refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_LIMIT);
 }
 
+static ps_result count_call(void *calls, const ps_sequence *sequence,
+                            bool truncated, ps_error *err)
+{
+    (void)truncated;
+    (void)err;
+    assert_non_null(sequence->payload);
+    ++*(int *)calls;
+    return PS_OK;
+}
+
+/* The hook gets payloads, so with budgets a dropped sequence must have one. */
+static void test_payload_for_the_hook(void **state)
+{
+    static const unsigned char tokens[22];
+    const ps_budget_option budget = {PS_ATTENTION, 1000};
+    int calls = 0;
+    ps_packer_options o = usual;
+    ps_sequence s = {.n_tok = 11};
+    int fd = open_empty();
+    ps_packer *p;
+    ps_error err;
+
+    o.overlong = PS_OVERLONG_DROP;
+    o.policy = PS_POLICY_AUTO;
+    o.budgets = &budget;
+    o.n_budgets = 1;
+    o.rejects = count_call;
+    o.rejects_context = &calls;
+    p = open_packer(fd, &o);
+    assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
+    s.payload = tokens;
+    s.payload_bytes = sizeof tokens;
+    assert_ok(ps_packer_put(p, &s, &err), &err);
+    assert_int_equal(calls, 1);
+    ps_packer_free(p);
+    (void)close(fd);
+}
+
 /* Size of a stream of `n` blocks of that many packs with one sequence each. */
 static size_t with_blocks(size_t n, size_t packs)
 {
@@ -343,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_row_too_large),
         cmocka_unit_test(test_largest_block),
         cmocka_unit_test(test_refused_sequences),
+        cmocka_unit_test(test_payload_for_the_hook),
         cmocka_unit_test(test_flush),
         cmocka_unit_test(test_abandon),
         cmocka_unit_test(test_no_space),

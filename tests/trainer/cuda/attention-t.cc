@@ -155,7 +155,8 @@ static void test_growing(const rig &r)
 
     for (size_t row = 0; row < p.rows(); row++)
         for (size_t i = 0; i < p.width; i++)
-            p.qkv[row * 3 * p.width + p.width + i] *= 1 << std::min<size_t>(row / 32, 2);
+            p.qkv[row * 3 * p.width + p.width + i] *=
+                1 << std::min<size_t>(row / 32, 2);
     compare(r, p, "growing scores");
 }
 
@@ -279,8 +280,8 @@ static void test_poison(const rig &r, size_t width, masks m)
 
 /*
  * Steps that are masked altogether are skipped: their NaN multiplied by 0 would
- * be NaN.  The warps of rows 64 to 127 meet no step with NaN, and rows 83 to 108
- * meet only these rows.
+ * be NaN.  The warps of rows 64 to 127 meet no step with NaN, and rows 83 to
+ * 108 meet only these rows.
  */
 static void test_skips(const rig &r)
 {
@@ -441,8 +442,8 @@ static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
 }
 
 /*
- * Rows that the tiles of a head load, in chunks of 64, if a row meets those from
- * `down` before it to `up` after it.
+ * Rows that the tiles of a head load, in chunks of 64, if a row meets those
+ * from `down` before it to `up` after it.
  */
 static size_t rows_loaded(size_t n, size_t tile, size_t down, size_t up)
 {

@@ -188,7 +188,8 @@ static size_t learn(const family *f, tr_graph_mode mode,
         assert_true(tr_model_forward(model, &toy.batch, &step));
         tr_model_backward(model);
         d->ops->step_end(d);
-        assert_int_equal(toy_finish_on(d).graphs, mode == TR_GRAPHS && i >= SINGLE);
+        assert_int_equal(toy_finish_on(d).graphs,
+                         mode == TR_GRAPHS && i >= SINGLE);
         tr_model_fetch_gradients(model);
         gradients[i] = calloc(n, sizeof *gradients[i]);
         assert_non_null(gradients[i]);

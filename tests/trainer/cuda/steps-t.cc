@@ -249,7 +249,8 @@ static void test_arrays(const rig &r)
 
     /* The first array of the batch to be read. */
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 5, WIDTH, WIDTH, logits,
-                         s->mlm_label, s->mlm_weight, (double *)(void *)loss.p, false);
+                         s->mlm_label, s->mlm_weight,
+                         (double *)(void *)loss.p, false);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
     r.ops->gather_rows(r.d, 3, WIDTH, s->cls_row, to, rows);
     r.ops->scatter_rows(r.d, 3, WIDTH, s->cls_row, array(r, VALUES, x), to);
