@@ -5,9 +5,9 @@
  *        model_folder compose FOLDER
  *        model_folder check FILE...
  *        model_folder list
- *        model_folder rewrite FILE OUT f32|bf16
- *        model_folder load FOLDER TABLE [IGNORED-PREFIX...]
- *        model_folder save FOLDER TABLE SOURCE|- f32|bf16
+ *        model_folder rewrite FILE OUT
+ *        model_folder load FOLDER TABLE
+ *        model_folder save FOLDER TABLE SOURCE|-
  *
  * config prints a line of JSON for each folder: the parsed config.json, or
  * {"error": MESSAGE}.  compose prints config.json for the config of FOLDER.
@@ -16,10 +16,10 @@
  * them again.
  *
  * A line of TABLE is NAME ROWS COLUMNS FLAGS; flags are v for a vector, o for
- * an optional tensor, - for none.  load prints the numbers of missing and
- * ignored tensors, and then all numbers, in the format of the machine; they
- * are -1 before.  save reads the numbers from stdin; the config is that of
- * SOURCE or, if that is -, of FOLDER.config.
+ * an optional tensor, - for none.  load prints the number of missing tensors,
+ * and then all numbers, in the format of the machine; they are -1 before.  save
+ * reads the numbers from stdin; the config is that of SOURCE or, if that is -,
+ * of FOLDER.config.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -127,7 +127,7 @@ static void check_list(void)
     }
 }
 
-static void rewrite(const char *from, const char *to, const char *format)
+static void rewrite(const char *from, const char *to)
 {
     safetensors_item *items;
     safetensors *file;
@@ -151,10 +151,7 @@ static void rewrite(const char *from, const char *to, const char *format)
                                       .numbers = numbers[i]};
         memcpy(items[i].shape, t->shape, t->rank * sizeof *t->shape);
     }
-    must(safetensors_write(AT_FDCWD, to, items, n,
-                           strcmp(format, "bf16") == 0 ? SAFETENSORS_BF16
-                                                       : SAFETENSORS_F32,
-                           &err) == PS_OK, err.text);
+    must(safetensors_write(AT_FDCWD, to, items, n, &err) == PS_OK, err.text);
     for (size_t i = 0; i < n; i++)
         free(numbers[i]);
     free(numbers);
@@ -194,11 +191,10 @@ static table read_table(const char *name)
     return t;
 }
 
-static void load(const char *path, const char *table_name,
-                 const char *const *ignored)
+static void load(const char *path, const char *table_name)
 {
     const table t = read_table(table_name);
-    const model_folder_request request = {t.tensors, t.n, ignored};
+    const model_folder_request request = {t.tensors, t.n};
     real *numbers = malloc((t.numbers + 1) * sizeof *numbers);
     model_folder_report report;
     ps_error err;
@@ -208,15 +204,14 @@ static void load(const char *path, const char *table_name,
         numbers[i] = -1;
     must(model_folder_load(path, &request, numbers, &report, &err) == PS_OK,
          err.text);
-    printf("%zu %zu\n", report.n_missing, report.n_ignored);
+    printf("%zu\n", report.n_missing);
     must(fwrite(numbers, sizeof *numbers, t.numbers, stdout) == t.numbers,
          "cannot write");
     free(numbers);
     free(t.tensors);
 }
 
-static void save(const char *path, const char *table_name, const char *source,
-                 const char *format)
+static void save(const char *path, const char *table_name, const char *source)
 {
     static tr_config config;
     const table t = read_table(table_name);
@@ -227,9 +222,7 @@ static void save(const char *path, const char *table_name, const char *source,
         .config = &config,
         .tensors = t.tensors,
         .n_tensors = t.n,
-        .numbers = numbers,
-        .format = strcmp(format, "bf16") == 0 ? SAFETENSORS_BF16
-                                              : SAFETENSORS_F32};
+        .numbers = numbers};
     char other[4096];
     ps_error err;
 
@@ -259,12 +252,12 @@ int main(int argc, char **argv)
             check(argv[i]);
     else if (strcmp(what, "list") == 0 && argc == 2)
         check_list();
-    else if (strcmp(what, "rewrite") == 0 && argc == 5)
-        rewrite(argv[2], argv[3], argv[4]);
-    else if (strcmp(what, "load") == 0 && argc >= 4)
-        load(argv[2], argv[3], (const char *const *)(argv + 4));
-    else if (strcmp(what, "save") == 0 && argc == 6)
-        save(argv[2], argv[3], argv[4], argv[5]);
+    else if (strcmp(what, "rewrite") == 0 && argc == 4)
+        rewrite(argv[2], argv[3]);
+    else if (strcmp(what, "load") == 0 && argc == 4)
+        load(argv[2], argv[3]);
+    else if (strcmp(what, "save") == 0 && argc == 5)
+        save(argv[2], argv[3], argv[4]);
     else
         must(false, "usage: see the comment at the top of its source");
     return 0;

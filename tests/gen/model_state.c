@@ -132,7 +132,7 @@ static void write_all(const char *name, const tr_model *m, const real *decoder,
         losses[i] = (real)loss[i];
     all[n] = item("decoder", 2, targets, m->config.hidden, decoder);
     all[n + 1] = item("loss", 1, 1, targets, losses);
-    check(safetensors_write(AT_FDCWD, name, all, n + 2, SAFETENSORS_F32, &err),
+    check(safetensors_write(AT_FDCWD, name, all, n + 2, &err),
           &err);
     free(all);
     free(losses);

@@ -134,7 +134,7 @@ static ps_result save(const place *p, size_t n_tensors, const char *source,
 static ps_result load(const place *p, real *numbers,
                       model_folder_report *report, ps_error *err)
 {
-    const model_folder_request request = {tensors, COUNT(tensors), NULL};
+    const model_folder_request request = {tensors, COUNT(tensors)};
 
     for (int i = 0; i < NUMBERS; i++)
         numbers[i] = -1;
@@ -177,7 +177,7 @@ static void test_optional(void **state)
                                       .n_tensors = 1,
                                       .numbers = p->numbers};
     tr_tensor wanted[2] = {tensors[2], tensors[3]};
-    const model_folder_request request = {wanted, 2, NULL};
+    const model_folder_request request = {wanted, 2};
     model_folder_report report;
     real numbers[NUMBERS];
     ps_error err;

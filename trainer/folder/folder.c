@@ -218,16 +218,6 @@ static const weights_place *place_of(const match *m, const char *name)
     return NULL;
 }
 
-static bool is_ignored(const match *m, const char *name)
-{
-    const char *const *prefix = m->request->ignored;
-
-    for (; prefix != NULL && *prefix != NULL; prefix++)
-        if (strncmp(name, *prefix, strlen(*prefix)) == 0)
-            return true;
-    return false;
-}
-
 /* Checks a tensor that the model lacks: it must be known. */
 static ps_result check_extra(match *m, size_t file, const safetensors_tensor *t)
 {
@@ -236,10 +226,6 @@ static ps_result check_extra(match *m, size_t file, const safetensors_tensor *t)
     bool same = false;
     ps_result r = PS_OK;
 
-    if (is_ignored(m, t->name)) {
-        m->report->n_ignored++;
-        return PS_OK;
-    }
     if (is_buffer(t->name))
         return PS_OK;
     if (first == NULL)

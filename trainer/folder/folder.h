@@ -29,15 +29,11 @@ ps_result model_folder_config(const char *path, tr_config *config,
 typedef struct model_folder_request {
     const tr_tensor *tensors; /* of the model */
     size_t n_tensors;
-    /* Prefixes of tensors in files that the model may lack, such as "cls." for
-     * a model with another head; ends with NULL.  NULL: none */
-    const char *const *ignored;
 } model_folder_request;
 
 typedef struct model_folder_report {
     size_t n_missing;         /* optional tensors that no file has */
     const tr_tensor *missing; /* the first of them, in `request`, or NULL */
-    size_t n_ignored;         /* tensors in files with an ignored prefix */
 } model_folder_report;
 
 /*
@@ -72,13 +68,9 @@ ps_result model_folder_load(const char *path,
 typedef struct model_folder_model {
     const char *source; /* folder that the model was read from, or NULL */
     const tr_config *config;
-    /* The class that transformers loads; NULL: with all heads, such as
-     * BertForPreTraining */
-    const char *architecture;
     const tr_tensor *tensors;
     size_t n_tensors;
     const real *numbers;
-    safetensors_format format;
 } model_folder_model;
 
 /*

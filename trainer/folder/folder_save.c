@@ -165,8 +165,7 @@ static ps_result make_config(saving *s, const model_folder_model *model)
         s->config = json_incref(source);
     }
     json_decref(source);
-    r = model_config_adapt(s->config, model->architecture,
-                           model->format == SAFETENSORS_BF16, s->err);
+    r = model_config_adapt(s->config, s->err);
     return r == PS_OK ? r : named_error(s->err, MODEL_CONFIG_NAME);
 }
 
@@ -212,8 +211,7 @@ static ps_result put_weights(saving *s, const model_folder_model *model)
     r = begin_file(s, WEIGHTS_NAME);
     if (r == PS_OK)
         r = end_file(s, safetensors_put(&s->files[s->n - 1], items,
-                                        model->n_tensors, model->format,
-                                        s->err));
+                                        model->n_tensors, s->err));
     free(items);
     return r;
 }

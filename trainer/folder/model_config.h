@@ -65,12 +65,11 @@ ps_result model_config_check(const tr_config *config, ps_error *err);
 json_t *model_config_compose(const tr_config *config);
 
 /*
- * Changes an object of config.json for weights that are saved in F32 or BF16:
- * `architectures` becomes [architecture] or, if that is NULL, the class with
- * all heads that model_config_compose names; dtype and torch_dtype, if present,
- * become the new type.  PS_OK, PS_ERR_MEMORY.
+ * Changes an object of config.json for weights that are saved in F32:
+ * `architectures` becomes the class with all heads that model_config_compose
+ * names; dtype and torch_dtype, if present, become float32.
+ * PS_OK, PS_ERR_MEMORY.
  */
-ps_result model_config_adapt(json_t *object, const char *architecture,
-                             bool bf16, ps_error *err);
+ps_result model_config_adapt(json_t *object, ps_error *err);
 
 #endif /* TR_FOLDER_MODEL_CONFIG_H */

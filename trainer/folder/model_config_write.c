@@ -261,23 +261,20 @@ static const char *class_name(const char *type)
     return NULL;
 }
 
-ps_result model_config_adapt(json_t *object, const char *architecture,
-                             bool bf16, ps_error *err)
+ps_result model_config_adapt(json_t *object, ps_error *err)
 {
     static const char *const keys[] = {"dtype", "torch_dtype"};
     const char *type = json_string_value(json_object_get(object, "model_type"));
-    const char *number = bf16 ? "bfloat16" : "float32";
+    const char *architecture = type == NULL ? NULL : class_name(type);
     bool done = true;
 
-    if (architecture == NULL)
-        architecture = type == NULL ? NULL : class_name(type);
     if (architecture != NULL)
         done = json_object_set_new(object, "architectures",
                                    json_pack("[s]", architecture)) == 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && done; i++)
         if (json_object_get(object, keys[i]) != NULL)
             done = json_object_set_new(object, keys[i],
-                                       json_string(number)) == 0;
+                                       json_string("float32")) == 0;
     return done ? PS_OK : tr_error(err, PS_ERR_MEMORY, "out of memory");
 }
 

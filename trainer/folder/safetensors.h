@@ -114,32 +114,27 @@ typedef struct safetensors_item {
     const real *numbers; /* by rows */
 } safetensors_item;
 
-typedef enum safetensors_format {
-    SAFETENSORS_F32,
-    SAFETENSORS_BF16 /* rounded to nearest, ties to even */
-} safetensors_format;
-
 struct new_file;
 
 /*
- * Writes n tensors to an open new file, in their order, with the metadata
- * {"format": "pt"} that transformers expects.  The numbers of the first tensor
- * start at a multiple of 8 bytes.  Publish or abandon the file afterwards.
+ * Writes n tensors as F32 to an open new file, in their order, with the
+ * metadata {"format": "pt"} that transformers expects.  The numbers of the
+ * first tensor start at a multiple of 8 bytes.  Publish or abandon the file
+ * afterwards.
  *
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY, PS_ERR_ARGUMENT (a name occurs twice, is not
  * UTF-8 or is "__metadata__").
  */
 ps_result safetensors_put(struct new_file *to, const safetensors_item *items,
-                          size_t n, safetensors_format format, ps_error *err);
+                          size_t n, ps_error *err);
 
 /*
  * Writes the file `name` in the directory `folder` (a descriptor, or AT_FDCWD;
  * `name` has no path): either completely, or not at all, in which case an
- * existing file is unchanged.  Errors as for
- * safetensors_put and new_file_open.
+ * existing file is unchanged.  Errors as for safetensors_put and new_file_open.
  */
 ps_result safetensors_write(int folder, const char *name,
                             const safetensors_item *items, size_t n,
-                            safetensors_format format, ps_error *err);
+                            ps_error *err);
 
 #endif /* TR_FOLDER_SAFETENSORS_H */

@@ -23,10 +23,7 @@
 /* Numbers that are converted at a time. */
 #define CHUNK ((size_t)1 << 16)
 
-static size_t width_of(safetensors_format format)
-{
-    return format == SAFETENSORS_BF16 ? 2 : 4;
-}
+#define F32_BYTES 4
 
 static uint64_t numbers_of(const safetensors_item *item)
 {
@@ -37,7 +34,7 @@ static uint64_t numbers_of(const safetensors_item *item)
 
 /* Adds an entry and moves *at to its end.  Returns false if out of memory. */
 static bool add_entry(json_t *header, const safetensors_item *item,
-                      safetensors_format format, uint64_t *at)
+                      uint64_t *at)
 {
     const uint64_t begin = *at;
     json_t *shape = json_array();
@@ -46,7 +43,7 @@ static bool add_entry(json_t *header, const safetensors_item *item,
     for (size_t i = 0; i < item->rank && done; i++)
         done = json_array_append_new(
                    shape, json_integer((json_int_t)item->shape[i])) == 0;
-    *at += numbers_of(item) * width_of(format);
+    *at += numbers_of(item) * F32_BYTES;
     if (!done) {
         json_decref(shape);
         return false;
@@ -54,15 +51,13 @@ static bool add_entry(json_t *header, const safetensors_item *item,
     /* "o" takes over the reference, after an error too. */
     return json_object_set_new(
                header, item->name,
-               json_pack("{s:s,s:o,s:[I,I]}", "dtype",
-                         format == SAFETENSORS_BF16 ? "BF16" : "F32", "shape",
-                         shape, "data_offsets", (json_int_t)begin,
+               json_pack("{s:s,s:o,s:[I,I]}", "dtype", "F32", "shape", shape,
+                         "data_offsets", (json_int_t)begin,
                          (json_int_t)*at)) == 0;
 }
 
 static ps_result make_header(const safetensors_item *items, size_t n,
-                             safetensors_format format, json_t **header,
-                             ps_error *err)
+                             json_t **header, ps_error *err)
 {
     uint64_t at = 0;
 
@@ -79,7 +74,7 @@ static ps_result make_header(const safetensors_item *items, size_t n,
                             message_name(items[i].name),
                             is_text ? "the name occurs twice"
                                     : "the name is not UTF-8");
-        if (!add_entry(*header, &items[i], format, &at))
+        if (!add_entry(*header, &items[i], &at))
             return tr_error(err, PS_ERR_MEMORY, "out of memory");
     }
     return PS_OK;
@@ -122,19 +117,9 @@ static uint32_t bits_of(real x)
     return bits;
 }
 
-/* Rounds to nearest, ties to even; NaN stays NaN. */
-static uint16_t bf16_of(uint32_t bits)
-{
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static ps_result put_numbers(new_file *to, const safetensors_item *item,
-                             safetensors_format format, unsigned char *chunk,
-                             ps_error *err)
+                             unsigned char *chunk, ps_error *err)
 {
-    const size_t width = width_of(format);
     const real *from = item->numbers;
     uint64_t left = numbers_of(item);
     ps_result r = PS_OK;
@@ -142,13 +127,9 @@ static ps_result put_numbers(new_file *to, const safetensors_item *item,
     while (left > 0 && r == PS_OK) {
         const size_t n = left < CHUNK ? (size_t)left : CHUNK;
 
-        if (format == SAFETENSORS_BF16)
-            for (size_t i = 0; i < n; i++)
-                store_u16(chunk + 2 * i, bf16_of(bits_of(from[i])));
-        else
-            for (size_t i = 0; i < n; i++)
-                store_u32(chunk + 4 * i, bits_of(from[i]));
-        r = new_file_write(to, chunk, n * width, err);
+        for (size_t i = 0; i < n; i++)
+            store_u32(chunk + F32_BYTES * i, bits_of(from[i]));
+        r = new_file_write(to, chunk, n * F32_BYTES, err);
         from += n;
         left -= n;
     }
@@ -158,20 +139,20 @@ static ps_result put_numbers(new_file *to, const safetensors_item *item,
 /* ---- The file ---- */
 
 ps_result safetensors_put(new_file *to, const safetensors_item *items, size_t n,
-                          safetensors_format format, ps_error *err)
+                          ps_error *err)
 {
-    unsigned char *chunk = malloc(CHUNK * width_of(format));
+    unsigned char *chunk = malloc(CHUNK * F32_BYTES);
     json_t *header = NULL;
     ps_result r = PS_OK;
 
     if (chunk == NULL)
         r = tr_error(err, PS_ERR_MEMORY, "out of memory");
     if (r == PS_OK)
-        r = make_header(items, n, format, &header, err);
+        r = make_header(items, n, &header, err);
     if (r == PS_OK)
         r = put_header(to, header, err);
     for (size_t i = 0; i < n && r == PS_OK; i++)
-        r = put_numbers(to, &items[i], format, chunk, err);
+        r = put_numbers(to, &items[i], chunk, err);
     json_decref(header);
     free(chunk);
     return r;
@@ -179,7 +160,7 @@ ps_result safetensors_put(new_file *to, const safetensors_item *items, size_t n,
 
 ps_result safetensors_write(int folder, const char *name,
                             const safetensors_item *items, size_t n,
-                            safetensors_format format, ps_error *err)
+                            ps_error *err)
 {
     const int own = files_openat(folder, ".", O_RDONLY | O_DIRECTORY);
     new_file f;
@@ -189,7 +170,7 @@ ps_result safetensors_write(int folder, const char *name,
         return tr_error_errno(err);
     r = new_file_open(&f, own, name, err);
     if (r == PS_OK)
-        r = safetensors_put(&f, items, n, format, err);
+        r = safetensors_put(&f, items, n, err);
     if (r == PS_OK)
         r = new_file_sync(&f, err);
     if (r == PS_OK)
