@@ -15,7 +15,7 @@
 #define MAX_UNITS 2048
 
 /* More slots than these count as unlimited. */
-#define MAX_PLACES 8
+#define MAX_PLACES 32
 
 /* Scores by length in units, after padding that may be read. */
 static int32_t padded[PS_SEARCH_GROUP + MAX_UNITS + 1];
@@ -61,7 +61,7 @@ static void check(const ps_value *v, uint32_t units, uint32_t depth,
 {
     bool has_any = depth - 1 > MAX_PLACES;
 
-    for (uint32_t places = 1; places < depth && places < 20; places++)
+    for (uint32_t places = 1; places < depth && places < 40; places++)
         check_row(v, units, places,
                   has_any && (is_ample || places > MAX_PLACES) ? units
                                                               : places);
@@ -83,7 +83,7 @@ static void close_value(ps_value *v)
     free(v);
 }
 
-static const uint32_t depths[] = {1, 2, 3, 9, 10, 17, 18, 64};
+static const uint32_t depths[] = {1, 2, 3, 10, 33, 34, 41, 64};
 
 static void test_naive(void **state)
 {
