@@ -205,8 +205,10 @@ def check_attention(model: Any,
     if not change[:, 4:].max() <= rounding * change[:, :4].max():
         raise ValueError(
             "%s with attn_implementation=%r lets the sequences of a pack "
-            "attend to each other: use flash-attention, a newer transformers, "
-            "or a model that finds sequences in position_ids"
+            "attend to each other: give it a mask, with "
+            "functools.partial(hf.collate, convert=hf.masked_rows), or use "
+            "flash-attention, a newer transformers, or a model that finds "
+            "sequences in position_ids"
             % (type(model).__name__, implementation))
 
 

@@ -93,8 +93,12 @@ class Packs:
         epoch), selects the order of a file's packs; `rank` and `start` then
         refer to positions in it.
         """
-        if size < 1 or not 0 <= rank < ranks or start < 0:
-            raise ValueError("size, rank, ranks or start is out of range")
+        if size < 1 or start < 0:
+            raise ValueError("size is %d and start is %d: size must be at "
+                             "least 1, start at least 0" % (size, start))
+        if not 0 <= rank < ranks:
+            raise ValueError("rank is %d, not from 0 to %d" % (rank,
+                                                               ranks - 1))
         rest: List[Run] = []
         whole: List[Run] = []
         given = have = 0

@@ -198,6 +198,8 @@ def shows_form(start: bytes) -> bool:
 def form_of(start: bytes) -> str:
     """Returns the form of a file.  A file of blanks is JSON Lines without
     rows."""
+    if b"\0" in start:
+        raise ValueError("it is binary, not text or JSON Lines")
     start = without_bom(start).lstrip()
     if start[:1] == b"[":
         raise ValueError("it starts like a JSON array: write an object on "
@@ -222,6 +224,9 @@ def file_tasks(path: str, form: Optional[str], column: Optional[str]
             if form is None:
                 start, file = peeked(file, shows_form)
                 form = form_of(start)
+            if form == "text" and column not in (None, "text"):
+                raise ValueError("it is read as lines of text, which have no "
+                                 "column %s" % column)
             for block in blocks_of(file):
                 yield Task(form, block, block.count(b"\n") +
                            (not block.endswith(b"\n")), name)

@@ -181,6 +181,7 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
                             int *out, const output_fingerprint *fingerprint,
                             uint64_t length)
 {
+    struct stat st;
     uint64_t hash;
     int status;
 
@@ -197,6 +198,11 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
                       "a regular file, so it cannot be resumed",
                       files_output_name(name));
         return STATUS_USAGE;
+    }
+    if (!files_is_standard(name) && stat(name, &st) != 0 && errno == ENOENT) {
+        message_error("%s: is gone, but the state of its job is not: remove "
+                      "the state to start again", message_name(name));
+        return STATUS_FAILURE;
     }
     *out = files_reopen_output(name, in, fingerprint->base + length);
     if (*out < 0)

@@ -91,14 +91,19 @@ static int bad_json(const reader *r, const input_line *line)
         memcmp(t->broken_at, INPUT_BOM, sizeof INPUT_BOM - 1) == 0)
         return input_bad_bom(&r->in, column);
     if (left == 0)
-        return input_bad_line(&r->in, column, "%s at the end of the line",
+        return input_bad_line(&r->in, column, "%s at the end of the line: an "
+                              "object must be on one line, as jq -c writes it",
                               t->broken);
     if (*t->broken_at < 0x20 || *t->broken_at >= 0x7f)
         return input_bad_line(&r->in, column, "%s: byte 0x%02x", t->broken,
                               (unsigned)*t->broken_at);
     memcpy(near, t->broken_at, left < NEAR_BYTES ? left : NEAR_BYTES);
-    return input_bad_line(&r->in, column, "%s near '%s'", t->broken,
-                          message_name(near));
+    return input_bad_line(&r->in, column, "%s near '%s'%s", t->broken,
+                          message_name(near),
+                          t->broken_at == t->line && *t->line == '['
+                              ? ": write an object on each line, as jq -c "
+                                "'.[]' does"
+                              : "");
 }
 
 /* Maximum number and length of the keys shown in a message. */
@@ -168,6 +173,15 @@ static int no_channel(const reader *r, const json_column *c)
                           c->is_list ? "" : " is not a number", c->key);
 }
 
+/* Without such a key, tokens that must not be learnt would be targets. */
+static bool marks_targets(const char *key)
+{
+    const size_t n = strlen(key);
+
+    return strcmp(key, "labels") == 0 ||
+           (n >= 4 && strcmp(key + n - 4, "mask") == 0);
+}
+
 /* Reports a list that does not have one element per token. */
 static int bad_length(const reader *r, const json_column *c)
 {
@@ -185,6 +199,11 @@ static int bad_length(const reader *r, const json_column *c)
                            : ", or --channel=%s:TYPE[] for a list of any "
                              "length",
                        c->key, c->length);
+    if (marks_targets(c->key))
+        return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, "
+                              "but %s has length %zu: fix or remove the row",
+                              key, c->length, message_name(ids->key),
+                              ids->length);
     return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, but "
                           "%s has length %zu: use --ignore=%s%s",
                           key, c->length, message_name(ids->key), ids->length,
@@ -525,9 +544,11 @@ static int check_keys(reader *r)
         const json_column *c = &t->column[1 + i];
 
         if (c->at == NULL)
-            return reader_bad(r, "no key '%s', which the first record has: use "
-                              "--ignore=%s", c->key,
-                              c->key);
+            return marks_targets(c->key)
+                       ? reader_bad(r, "no key '%s', which the first record "
+                                    "has: add it, or remove the row", c->key)
+                       : reader_bad(r, "no key '%s', which the first record "
+                                    "has: use --ignore=%s", c->key, c->key);
         if (kind_of(c) != s->channels[i].kind)
             return bad_kind(r, c);
     }

@@ -549,12 +549,13 @@ while at < len(data):
 }
 
 @test "jsonl: broken JSON" {
+    local one=": an object must be on one line, as jq -c writes it"
     bad_json '{"input_ids":[1}' \
         ", column 16: expected ',' or ']' near '}'"
     bad_json '{"input_ids":[5]' \
-        ", column 17: expected ',' or '}' at the end of the line"
+        ", column 17: expected ',' or '}' at the end of the line$one"
     bad_json '{"input_ids":[5],}' ", column 18: expected '\"' near '}'"
-    bad_json '{"input_ids"' ", column 13: expected ':' at the end of the line"
+    bad_json '{"input_ids"' ", column 13: expected ':' at the end of the line$one"
     bad_json '{"input_ids":[5],"labels":[tru],"score":2}' ", column 28:\
  expected a value near 'tru],\"score\":2}'"
     bad_json '{"input_ids":[5],"labels":[1],"score":1.}' ", column 41:\
@@ -647,8 +648,9 @@ END
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
     local why="tokcat: x: line 1, column 100022: expected ']' or '}' at the"
-    is 65 "$why end of the line" tokcat --from=jsonl x
-    is 65 "$why end of the line" tokcat --from=jsonl --ignore=x x
+    why+=" end of the line: an object must be on one line, as jq -c writes it"
+    is 65 "$why" tokcat --from=jsonl x
+    is 65 "$why" tokcat --from=jsonl --ignore=x x
     { cat x; head -c 100000 /dev/zero | tr '\0' ']'; echo '}'; } >y
     run -0 --separate-stderr tokcat --from=jsonl --raw -o z y
     [ "$stderr" = "tokcat: y: ignoring 'x': not a list of numbers" ]
@@ -661,7 +663,8 @@ END
     remedy+=' or name the key of token ids with --ids-key'
     local long
     long=$(printf 'n%.0s' {1..40})
-    bad_json '[1,2]' ", column 1: expected '{' near '[1,2]'"
+    bad_json '[1,2]' ", column 1: expected '{' near '[1,2]': write an object on\
+ each line, as jq -c '.[]' does"
     bad_json '{"labels":[1],"score":2}' ": no key 'input_ids' (keys: labels,\
  score)$remedy"
     bad_json '{"input_ids":5,"labels":[1],"score":2}' \
@@ -701,16 +704,16 @@ END
 
 @test "jsonl: every line must have the same columns" {
     bad_json '{"input_ids":[1,2],"labels":[1],"score":2}' \
-        ", column 29: labels has length 1, but input_ids has length 2$(
-            remedy labels)"
+        ", column 29: labels has length 1, but input_ids has length 2:\
+ fix or remove the row"
     bad_json '{"input_ids":[1],"labels":[1,2],"score":2}' \
-        ", column 27: labels has length 2, but input_ids has length 1$(
-            remedy labels)"
+        ", column 27: labels has length 2, but input_ids has length 1:\
+ fix or remove the row"
     bad_json '{"input_ids":[1],"labels":[],"score":2}' \
-        ", column 27: labels has length 0, but input_ids has length 1$(
-            remedy labels)"
+        ", column 27: labels has length 0, but input_ids has length 1:\
+ fix or remove the row"
     bad_json '{"input_ids":[1],"score":2}' \
-        ": no key 'labels', which the first record has$(remedy labels)"
+        ": no key 'labels', which the first record has: add it, or remove the row"
     bad_json '{"input_ids":[1],"labels":[1],"score":2,"extra":3}' \
         ", column 49: the key 'extra' is not in the first record$(
             remedy extra)"
@@ -865,9 +868,8 @@ END
     echo '{"input_ids":[5],"score":3}' >c
     tokcat --from=jsonl a b >got
     cat a <(echo) b | tokcat --from=jsonl | cmp - got
-    is 65 "tokcat: c: line 1: no key 'labels', which the first record has$(
-        remedy labels)" \
-        tokcat --from=jsonl a b c
+    is 65 "tokcat: c: line 1: no key 'labels', which the first record has: add\
+ it, or remove the row" tokcat --from=jsonl a b c
 }
 
 # ------------------------------------------------------- files and pipes

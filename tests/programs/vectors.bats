@@ -146,7 +146,8 @@ END
  channel is i32: set its type with --channel=v:TYPE, or use --ignore=v"
     bad_second "${v}[[1,2],[NaN,4]]}" "44: expected a value near 'NaN,4]]}'"
     bad_second "${v}[[1,2],[3,4],]}" "49: expected a value near ']}'"
-    bad_second "${v}[[1,2],[3,4" "47: expected ',' or ']' at the end of the line"
+    bad_second "${v}[[1,2],[3,4" "47: expected ',' or ']' at the end of the line:\
+ an object must be on one line, as jq -c writes it"
     local e='{"input_ids":[1,2],"v":[[1,2],[3,4]],"e":'
     bad_second "${e}[1,2]}" \
         "42: e has length 2, but the channel is f32[3]: use --ignore=e"

@@ -524,6 +524,13 @@ def lines():
     text_rows.LINE_BYTES = 1 << 13
     _raises("rows.jsonl: line 1 has more than 8192 bytes", _sequences,
             "rows.jsonl", folder)
+    with open("rows.csv", "w", encoding="utf-8") as file:
+        file.write("id,body\n1,e\n")
+    _raises("rows.csv: it is read as lines of text, which have no column body",
+            _sequences, "rows.csv", folder, column="body")
+    with open("packs", "wb") as file:
+        file.write(b"\x89PKS\r\n\x1a\n\4\3\2\1\2\0")
+    _raises("packs: it is binary", _sequences, "packs", folder)
 
 
 def packed():

@@ -131,7 +131,9 @@ static ps_result use_masking(tr_builder *f, ps_error *err)
     if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "has no labels, and declares no mask token below the "
-                        "vocabulary size %" PRIu32,
+                        "vocabulary size %" PRIu32 ", which BERT needs: use "
+                        "tokcat --mask-id, or name another model with --init "
+                        "or --config",
                         f->vocab_size);
     if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
         return tr_error(err, PS_ERR_ARGUMENT,

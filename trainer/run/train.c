@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <inttypes.h>
 #include <signal.h>
 
 #include "run/rank_message.h"
@@ -32,6 +33,10 @@ static int finish(training *t, int status)
     shutdown_now();
     if (saved != STATUS_OK || printed != STATUS_OK)
         return saved != STATUS_OK ? saved : printed;
+    if (t->workers.rank == 0 && t->state.run.steps < t->conf.steps)
+        rank_message("the input ended after %" PRIu64 " of %" PRIu64
+                     " steps: raise --epochs", t->state.run.steps,
+                     t->conf.steps);
     if (t->idle < t->state.run.steps)
         return train_export(t);
     if (t->workers.rank > 0)

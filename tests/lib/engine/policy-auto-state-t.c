@@ -14,6 +14,7 @@
 #include "engine/balance.h"
 #include "engine/dual_prices.h"
 #include "engine/engine.h"
+#include "engine/tuning.h"
 
 /* An engine, and the arrival times of the sequences it holds. */
 typedef struct runner {
@@ -361,7 +362,7 @@ static void test_great_prices(void **state)
         put(&r, mostly_short(r.now, o.capacity, &random));
     saver = save(&r, NULL);
     at = saver.n - 4;               /* no best fit runs */
-    at -= 4 * (2 + 9 * (256 + 1)); /* of values */
+    at -= 4 * (2 + (TUNE_LEVELS + 1) * (256 + 1)); /* of values */
     at -= PS_BALANCE_KNOTS * 24;            /* and of the balance */
     for (size_t i = 0; i < PS_BALANCE_KNOTS; i++)
         overwrite(&saver, at + i * 24 + 20, PS_SCORE_ONE / 8, 4);
