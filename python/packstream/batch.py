@@ -172,7 +172,7 @@ def join(runs: Sequence[Run],
         np.argsort(np.concatenate(places)))
 
 
-LATER = object()        # stands for an array that is not computed yet
+LATER = object()        # in place of an array that is not yet computed
 
 
 def of_all(method: Any) -> Any:

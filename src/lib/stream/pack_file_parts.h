@@ -1,6 +1,6 @@
 /*
- * pack_file_parts.h - the object of pack_file.c, which also belongs to
- * pack_file_open.c and pack_file_index.c.
+ * pack_file_parts.h - ps_pack_file, shared by pack_file.c, pack_file_open.c
+ * and pack_file_index.c.
  *
  * SPDX-License-Identifier: MIT
  */
