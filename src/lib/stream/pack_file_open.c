@@ -33,8 +33,8 @@ static ps_result read_header(ps_pack_file *f, uint64_t at,
     return r == PS_OK ? ps_pack_header_read(bytes, n, info, err) : r;
 }
 
-/* Finds the start of the stream that ends at `behind`, and its END. */
-static ps_result read_trailer(ps_pack_file *f, uint64_t behind,
+/* Finds the start of the stream that ends at `stop`, and its END. */
+static ps_result read_trailer(ps_pack_file *f, uint64_t stop,
                               ps_file_stream *s, ps_error *err)
 {
     const unsigned char *bytes;
@@ -42,30 +42,30 @@ static ps_result read_trailer(ps_pack_file *f, uint64_t behind,
     uint64_t stream_bytes;
     ps_result r;
 
-    if (behind >= PS_PACK_HEADER_BYTES + PS_TRAILER_BYTES) {
-        r = ps_random_input_read(f->input, behind - PS_TRAILER_BYTES,
+    if (stop >= PS_PACK_HEADER_BYTES + PS_TRAILER_BYTES) {
+        r = ps_random_input_read(f->input, stop - PS_TRAILER_BYTES,
                                  PS_TRAILER_BYTES, &bytes, err);
         if (r != PS_OK)
             return r;
         if (ps_trailer_decode(bytes, &end_bytes, &stream_bytes) &&
-            stream_bytes <= behind) {
-            *s = (ps_file_stream){.at = behind - stream_bytes,
-                                  .end = behind - end_bytes};
+            stream_bytes <= stop) {
+            *s = (ps_file_stream){.at = stop - stream_bytes,
+                                  .end = stop - end_bytes};
             return PS_OK;
         }
     }
     return ps_fail(err, PS_ERR_TRUNCATED,
                    "no complete END before byte %" PRIu64 ": the stream is "
                    "truncated or damaged there",
-                   behind);
+                   stop);
 }
 
-/* Reads END of a stream, which ends at `behind`.  Valid until the next read. */
+/* Reads END of a stream, which ends at `stop`.  Valid until the next read. */
 static ps_result read_end(ps_pack_file *f, const ps_file_stream *s,
-                          uint64_t behind, const ps_pack_info *info,
+                          uint64_t stop, const ps_pack_info *info,
                           ps_end *end, ps_error *err)
 {
-    const size_t size = (size_t)(behind - s->end);
+    const size_t size = (size_t)(stop - s->end);
     const unsigned char *bytes;
     ps_block_head head;
     ps_result r = ps_random_input_read(f->input, s->end, size, &bytes, err);
@@ -134,12 +134,12 @@ static ps_result check_packs(const ps_pack_info *info, const ps_file_stream *s,
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
-    const uint64_t behind = *end;
+    const uint64_t stop = *end;
     ps_pack_info info;
     ps_end found;
     ps_error why;
     ps_file_stream s = {0};
-    ps_result r = read_trailer(f, behind, &s, err);
+    ps_result r = read_trailer(f, stop, &s, err);
 
     if (r != PS_OK)
         return r;
@@ -149,14 +149,14 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "END before byte %" PRIu64 " declares a stream from "
                        "byte %" PRIu64 ", but there is no header",
-                       behind, s.at);
+                       stop, s.at);
     if (r == PS_OK && ps_pack_info_compare(&info, &f->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream at byte %" PRIu64 " cannot be joined to the "
                        "first: %s",
                        s.at, why.text);
     if (r == PS_OK)
-        r = read_end(f, &s, behind, &info, &found, err);
+        r = read_end(f, &s, stop, &info, &found, err);
     if (r == PS_OK)
         r = check_packs(&info, &s, &found, err);
     if (r == PS_OK && !ps_totals_add(&f->totals, &found.totals))
@@ -252,7 +252,7 @@ void ps_pack_file_free(ps_pack_file *f)
 }
 
 /* End of stream `i`: the start of the next stream, or the end of the file. */
-static uint64_t behind(const ps_pack_file *f, uint32_t i)
+static uint64_t stream_end(const ps_pack_file *f, uint32_t i)
 {
     return i + 1 < f->n_streams ? f->streams[i + 1].at
                                 : ps_random_input_size(f->input);
@@ -265,12 +265,12 @@ ps_result ps_pack_file_end(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     ps_result r = read_header(f, s->at, info, err);
 
     if (r == PS_OK)
-        r = read_end(f, s, behind(f, i), info, end, err);
+        r = read_end(f, s, stream_end(f, i), info, end, err);
     if (r != PS_OK)
         return r;
     /* If the geometry had changed, reads would use the wrong row size. */
     if (end->totals.packs != s->packs ||
-        end->stream_bytes != behind(f, i) - s->at ||
+        end->stream_bytes != stream_end(f, i) - s->at ||
         ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream at byte %" PRIu64 " has changed", s->at);
