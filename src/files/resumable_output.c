@@ -200,8 +200,8 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
         return STATUS_USAGE;
     }
     if (!files_is_standard(name) && stat(name, &st) != 0 && errno == ENOENT) {
-        message_error("%s: is gone, but the state of its job is not: remove "
-                      "the state to start again", message_name(name));
+        message_error("%s: does not exist, but its state does: remove the "
+                      "state to start again", message_name(name));
         return STATUS_FAILURE;
     }
     *out = files_reopen_output(name, in, fingerprint->base + length);

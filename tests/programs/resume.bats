@@ -294,8 +294,8 @@ from it" ]
     [ "$(stat -c %s out)" -eq 5000 ]
     rm out
     run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [ "$output" = "packstream: out: is gone, but the state of its job is not:\
- remove the state to start again" ]
+    [ "$output" = "packstream: out: does not exist, but its state does: remove\
+ the state to start again" ]
     [ ! -e out ]
     cp whole out
     packstream -q -L 512 -w 64 --state=s --resume -o out x

@@ -287,7 +287,7 @@ def outputs():
         write("out", bad)
         refused(1, told, *options)
     os.remove("out")
-    tokmix(*kept(options), status=1, told="out: is gone")
+    tokmix(*kept(options), status=1, told="out: does not exist")
     assert not os.path.exists("out")
     # Bytes after the state are cut, whatever they are.
     write("out", good + bytes(5000))

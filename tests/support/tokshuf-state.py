@@ -430,7 +430,7 @@ def outputs(module):
             write("out", bad)
             refused(1, told, mine)
         os.remove("out")
-        refused(1, "out: is gone", mine)
+        refused(1, "out: does not exist", mine)
         write("out", good + bytes(5000))
         ends_whole(mine, wanted)
     write("out2", wanted["out2"] + b"!")
